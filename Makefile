@@ -1,0 +1,44 @@
+# `make demo` and `make test` do all their own set-up in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export MPLBACKEND := Agg
+
+.PHONY: demo test check reproduce format lock clean help
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(READY): requirements/lock.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/lock.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY) ## reproduce one figure of the paper in about a minute
+	$(BIN)/ocbnn reproduce fig1-left --out results/demo
+
+test: check ## lint, types, layers, tests
+	$(BIN)/python -m pytest -n 2
+
+check: $(READY) ## lint, types and layers only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright --level error
+	$(BIN)/lint-imports
+
+reproduce: $(READY) ## every synthetic figure of the paper, with index.html
+	$(BIN)/ocbnn reproduce toys --out results
+
+format: $(READY) ## rewrite the code in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(READY) ## renew the pins (needs uv)
+	uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url \
+	    --no-header --no-annotate --extra test pyproject.toml requirements/build.in \
+	    -o requirements/lock.txt
+
+clean: ## remove what the commands above made
+	rm -rf $(VENV) results build

@@ -1,0 +1,110 @@
+"""`ocbnn`: the command line.
+
+Exit codes: 0 done, 1 the work failed, 2 the command was written wrongly, 130 Ctrl-C.
+"""
+
+import sys
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ocbnn import __version__
+from ocbnn.core.errors import OcbnnError, SettingError
+
+app = typer.Typer(
+    help="Bayesian neural networks that listen to experts: rules about outputs become "
+    "a prior.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Preset(StrEnum):
+    """Whose settings to run."""
+
+    paper = "paper"
+    best = "best"
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ocbnn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version."
+        ),
+    ] = False,
+) -> None:
+    """Options of every command."""
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="fig1-left, fig1-right, fig2-left, fig2-right, fig4-left, fig4-right, "
+            "or toys (all six, with an index.html)."
+        ),
+    ],
+    preset: Annotated[
+        Preset,
+        typer.Option(help="The paper's settings, or what we would advise."),
+    ] = Preset.best,
+    seed: Annotated[int, typer.Option(min=0, help="Decides every random number.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for results and figures.")] = Path(
+        "results"
+    ),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smaller run, said so in the result.")
+    ] = False,
+) -> None:
+    """Run an experiment of the paper: numbers in result.json, figure as PNG and SVG."""
+    # The library is heavy; `--help` should not wait for it.
+    from ocbnn.core.errors import InferenceWarning  # noqa: PLC0415
+    from ocbnn.studies import names_for, reproduce as run  # noqa: PLC0415
+
+    names_for(name)
+    # Verdicts are part of the results; as warnings they would only interrupt the bar.
+    warnings.simplefilter("ignore", InferenceWarning)
+    run(
+        name,
+        preset=preset.value,
+        seed=seed,
+        out=out,
+        quick=quick,
+        progress=True,
+        say=typer.echo,
+    )
+    where = out / "index.html" if len(names_for(name)) > 1 else out / name
+    typer.echo(f"written to {where}")
+
+
+def main() -> None:
+    """Run the command line; errors are sentences, never tracebacks."""
+    try:
+        app(standalone_mode=True)
+    except SettingError as error:
+        _fail(str(error), 2)
+    except OcbnnError as error:
+        _fail(str(error), 1)
+    except OSError as error:
+        _fail(f"{error.filename or 'a file'}: {error.strerror or error}", 1)
+    except KeyboardInterrupt:
+        _fail("stopped before there was anything to keep", 130)
+
+
+def _fail(message: str, code: int) -> None:
+    typer.echo(f"ocbnn: {message}", err=True)
+    sys.exit(code)

@@ -1,0 +1,1 @@
+"""Types, errors, points and randomness: what every other room stands on."""

@@ -1,0 +1,40 @@
+"""Every exception and warning the library raises on purpose.
+
+A message names the thing, states the rule, shows the value and says what to write.
+"""
+
+
+class OcbnnError(Exception):
+    """Root of the library's errors, so callers can catch ours and only ours."""
+
+
+class RuleError(OcbnnError, ValueError):
+    """A rule that cannot mean what was written."""
+
+
+class RuleSyntaxError(RuleError):
+    """Text that is no rule; the message points at the place."""
+
+
+class RegionError(OcbnnError, ValueError):
+    """A region of input space in which no points can be drawn."""
+
+
+class DataError(OcbnnError, ValueError):
+    """Data that cannot be learned from."""
+
+
+class SettingError(OcbnnError, ValueError):
+    """A setting outside its range."""
+
+
+class InferenceError(OcbnnError, RuntimeError):
+    """Inference that cannot go on, with the part of the density at fault."""
+
+
+class RuleWarning(UserWarning):
+    """A rule that is legal and probably not what was meant."""
+
+
+class InferenceWarning(UserWarning):
+    """Draws that should not be trusted yet."""

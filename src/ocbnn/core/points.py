@@ -1,0 +1,183 @@
+"""Drawing the inputs at which a rule is felt.
+
+A sampler is a pytree whose `sample` is pure JAX, so that algorithms which want fresh
+points at every step can draw them inside a compiled loop. Whatever needs Python, such
+as rejection or moving data rows into a region, is done once, before, and leaves a pool.
+"""
+
+import abc
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.stats import qmc
+
+from ocbnn.core.errors import RegionError
+from ocbnn.core.types import Inputs, RandomKey
+
+# Whether each row lies in the region.
+Contains = Callable[[np.ndarray], np.ndarray]
+
+POOL_SIZE = 4096
+_MOST_PROPOSALS = 2**20
+
+
+class PointSampler(eqx.Module):
+    """Where a rule's points come from."""
+
+    @abc.abstractmethod
+    def sample(self, key: RandomKey, count: int) -> Inputs:
+        """`count` points of the region."""
+
+
+class BoxPoints(PointSampler):
+    """Low-discrepancy points in a box, some of them on its faces.
+
+    The points are a Sobol net, scrambled once and shifted by the key (modulo one),
+    which is even where plain random points clump. One in ten, and at least one per face
+    when there is room, is moved onto a face in turn: a function that comes from data
+    outside breaks a rule at the edge of its region first.
+    """
+
+    lower: Float[Array, " inputs"]
+    upper: Float[Array, " inputs"]
+    net: Float[Array, "net inputs"]
+
+    def __init__(
+        self, lower: np.ndarray, upper: np.ndarray, count: int, seed: int
+    ) -> None:
+        self.lower, self.upper = jnp.asarray(lower, float), jnp.asarray(upper, float)
+        self.net = jnp.asarray(sobol(count, len(lower), seed), float)
+
+    def sample(self, key: RandomKey, count: int) -> Inputs:
+        """The first `count` points of the shifted net."""
+        shift = jax.random.uniform(key, (1, self.lower.size), self.net.dtype)
+        unit = jnp.mod(self.net[:count] + shift, 1.0)
+        unit = _onto_faces(unit)
+        return self.lower[None] + unit * (self.upper - self.lower)[None]
+
+
+class PoolPoints(PointSampler):
+    """Rows of a pool of points that are known to lie in the region."""
+
+    pool: Float[Array, "pool inputs"]
+
+    def __init__(self, pool: np.ndarray) -> None:
+        self.pool = jnp.asarray(pool, float)
+
+    def sample(self, key: RandomKey, count: int) -> Inputs:
+        """`count` different rows, or as evenly repeated as a small pool allows."""
+        size = self.pool.shape[0]
+        order = jax.random.permutation(key, size)
+        return self.pool[order[jnp.arange(count) % size]]
+
+
+class OwnPoints(PointSampler):
+    """A user's own sampler: `(key, count) -> points`, written in JAX."""
+
+    function: Callable[[RandomKey, int], Inputs] = eqx.field(static=True)
+
+    def sample(self, key: RandomKey, count: int) -> Inputs:
+        """Whatever the user's function returns."""
+        return self.function(key, count)
+
+
+def _onto_faces(unit: Float[Array, "points inputs"]) -> Float[Array, "points inputs"]:
+    count, dimension = unit.shape
+    moved = min(max(2 * dimension, count // 10), count // 2)
+    turn = np.arange(moved)
+    return unit.at[turn, turn // 2 % dimension].set((turn % 2).astype(float))
+
+
+def sobol(count: int, dimension: int, seed: int) -> np.ndarray:
+    """`count` points of a scrambled Sobol net in the unit cube."""
+    exponent = max(0, int(np.ceil(np.log2(max(count, 1)))))
+    net = qmc.Sobol(dimension, scramble=True, rng=np.random.default_rng(seed))
+    return net.random_base2(exponent)[:count]
+
+
+def rejection_pool(
+    label: str,
+    contains: Contains,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    seed: int,
+    size: int = POOL_SIZE,
+) -> np.ndarray:
+    """Points of a general region, by keeping those of its bounding box that lie in it.
+
+    Raises:
+        RegionError: When fewer than one proposal in ten thousand is accepted.
+    """
+    net = qmc.Sobol(len(lower), scramble=True, rng=np.random.default_rng(seed))
+    kept: list[np.ndarray] = []
+    found = proposed = 0
+    while found < size and proposed < _MOST_PROPOSALS:
+        proposals = lower + net.random(POOL_SIZE) * (upper - lower)
+        accepted = proposals[contains(proposals)]
+        kept.append(accepted)
+        found, proposed = found + len(accepted), proposed + len(proposals)
+    if found < proposed * 1e-4 or found == 0:
+        raise RegionError(
+            f"the region of rule {label!r} fills almost nothing of its bounding box "
+            f"(lower {lower.tolist()}, upper {upper.tolist()}): {found} of {proposed} "
+            "proposals lay in it. If it is empty, mend the condition; if it is thin, "
+            "write tighter bounds in it or pass points of your own with sampler=."
+        )
+    return np.concatenate(kept)[:size]
+
+
+def like_data_pool(
+    label: str,
+    contains: Contains,
+    columns: tuple[int, ...],
+    lower: np.ndarray,
+    upper: np.ndarray,
+    rows: np.ndarray,
+    rng: np.random.Generator,
+    size: int = POOL_SIZE,
+) -> np.ndarray:
+    """Data rows with the constrained columns moved into the region.
+
+    The other columns keep the values and the correlations of the data, which is what
+    makes a rule felt where predictions will be asked for. A moved column takes its
+    value from a row that lies in the region already, or else evenly between the
+    region's bounds, widened by one range of the data where the region has none.
+
+    Raises:
+        RegionError: When no row can be moved into the region.
+    """
+    inside = rows[contains(rows)]
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    reach = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
+    low, high = (
+        np.where(np.isfinite(lower), lower, np.minimum(low, upper) - reach),
+        np.where(np.isfinite(upper), upper, np.maximum(high, lower) + reach),
+    )
+    moved = list(columns)
+    kept: list[np.ndarray] = []
+    found = 0
+    for _ in range(_MOST_PROPOSALS // POOL_SIZE):
+        proposals = rows[rng.integers(len(rows), size=POOL_SIZE)]
+        if moved:
+            even = rng.uniform(low[moved], high[moved], (POOL_SIZE, len(moved)))
+            if len(inside):
+                donors = inside[rng.integers(len(inside), size=POOL_SIZE)][:, moved]
+                even = np.where(rng.random((POOL_SIZE, 1)) < 0.5, donors, even)
+            stay = contains(proposals)
+            proposals[:, moved] = np.where(stay[:, None], proposals[:, moved], even)
+        kept.append(proposals[contains(proposals)])
+        found += len(kept[-1])
+        if found >= size:
+            break
+    if found == 0:
+        raise RegionError(
+            f"no data row could be moved into the region of rule {label!r}: moving "
+            f"columns {moved} between {low[moved].tolist()} and {high[moved].tolist()} "
+            "met its condition nowhere. Check the units of the rule against the data, "
+            "or pass points of your own with sampler=."
+        )
+    return np.concatenate(kept)[:size]

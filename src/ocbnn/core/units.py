@@ -1,0 +1,76 @@
+"""Standard units inside, a person's units outside.
+
+Networks work on columns of mean zero and spread one; rules, predictions and noise are
+in the units of the data. Data are converted once, in double precision, so that large
+offsets (years, seconds since 1970) cost no digits.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+
+class Units(eqx.Module):
+    """Means and spreads of inputs and outputs."""
+
+    x_mean: Float[np.ndarray, " inputs"]
+    x_scale: Float[np.ndarray, " inputs"]
+    y_mean: Float[np.ndarray, " outputs"]
+    y_scale: Float[np.ndarray, " outputs"]
+
+    @classmethod
+    def plain(cls, inputs: int, outputs: int) -> "Units":
+        """Nothing is converted."""
+        return cls(
+            np.zeros(inputs), np.ones(inputs), np.zeros(outputs), np.ones(outputs)
+        )
+
+    @classmethod
+    def of(
+        cls,
+        X: Float[np.ndarray, "rows inputs"],
+        Y: Float[np.ndarray, "rows outputs"] | None,
+        outputs: int,
+    ) -> "Units":
+        """Units of some data; a column without spread is only shifted."""
+        x_mean, x_scale = _moments(X)
+        if Y is None:
+            return cls(x_mean, x_scale, np.zeros(outputs), np.ones(outputs))
+        return cls(x_mean, x_scale, *_moments(Y))
+
+    def standard_inputs(self, X: np.ndarray) -> np.ndarray:
+        """Data inputs into standard units."""
+        return (np.asarray(X, float) - self.x_mean) / self.x_scale
+
+    def standard_outputs(self, Y: np.ndarray) -> np.ndarray:
+        """Data outputs into standard units."""
+        return (np.asarray(Y, float) - self.y_mean) / self.y_scale
+
+    def outputs(self, values: np.ndarray) -> np.ndarray:
+        """Network outputs into a person's units."""
+        return self.y_mean + self.y_scale * np.asarray(values, float)
+
+    def traced_inputs(
+        self, xs: Float[Array, "... inputs"]
+    ) -> Float[Array, "... inputs"]:
+        """As `standard_inputs`, inside compiled code."""
+        mean, scale = jnp.asarray(self.x_mean), jnp.asarray(self.x_scale)
+        shape = (1,) * (xs.ndim - 1) + mean.shape
+        mean, scale = mean.astype(xs.dtype), scale.astype(xs.dtype)
+        return (xs - mean.reshape(shape)) / scale.reshape(shape)
+
+    def traced_outputs(
+        self, ys: Float[Array, "... outputs"]
+    ) -> Float[Array, "... outputs"]:
+        """As `outputs`, inside compiled code."""
+        mean, scale = jnp.asarray(self.y_mean), jnp.asarray(self.y_scale)
+        shape = (1,) * (ys.ndim - 1) + mean.shape
+        mean, scale = mean.astype(ys.dtype), scale.astype(ys.dtype)
+        return mean.reshape(shape) + scale.reshape(shape) * ys
+
+
+def _moments(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    table = np.asarray(table, float)
+    mean, scale = table.mean(axis=0), table.std(axis=0)
+    return mean, np.where(scale > 0, scale, 1.0)

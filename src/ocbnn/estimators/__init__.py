@@ -1,0 +1,4 @@
+"""The scikit-learn face of the library."""
+
+from ocbnn.estimators.classifier import OCBNNClassifier as OCBNNClassifier
+from ocbnn.estimators.regressor import OCBNNRegressor as OCBNNRegressor

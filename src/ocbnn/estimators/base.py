@@ -1,0 +1,262 @@
+"""What the regressor and the classifier have in common."""
+
+import abc
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ocbnn.core.errors import InferenceWarning, SettingError
+from ocbnn.core.randomness import key_from, numpy_generator
+from ocbnn.core.types import RandomKey
+from ocbnn.core.units import Units
+from ocbnn.estimators.rulebook import bind_rules, make_terms
+from ocbnn.inference import HMC, NUTS, SMC, SVGD, Draws, Plan, Verdict, judge, sample
+from ocbnn.metrics import RuleCheck, check_rule
+from ocbnn.networks import MLP, EquinoxNetwork, Network
+from ocbnn.posterior import Likelihood, Target
+from ocbnn.predictive import Predictive
+from ocbnn.priors import WeightPrior
+from ocbnn.rules import BoundRule, Schema
+
+PLANS: dict[str, type[Plan]] = {"hmc": HMC, "nuts": NUTS, "svgd": SVGD, "smc": SMC}
+_REFERENCE_INPUTS = 200
+
+
+class RuleFollower(BaseEstimator, abc.ABC):
+    """Fits a Bayesian neural network to data and rules. Subclasses say to what."""
+
+    def __init__(
+        self,
+        rules: Any = (),
+        *,
+        hidden: Any = (50,),
+        activation: str = "rbf",
+        network: Any = None,
+        weight_prior: str = "fan-in",
+        weight_scale: float = 1.0,
+        standardize: bool = True,
+        inference: Any = "nuts",
+        batch_size: int | None = None,
+        random_state: Any = None,
+        progress: Any = "auto",
+    ) -> None:
+        self.rules = rules
+        self.hidden = hidden
+        self.activation = activation
+        self.network = network
+        self.weight_prior = weight_prior
+        self.weight_scale = weight_scale
+        self.standardize = standardize
+        self.inference = inference
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.progress = progress
+
+    n_features_in_: int  # set by scikit-learn's validation
+
+    # What subclasses know.
+
+    @abc.abstractmethod
+    def _likelihood(self, units: Units, outputs: int) -> Likelihood: ...
+
+    @abc.abstractmethod
+    def _rule_values(self, X: np.ndarray, most: int | None = None) -> np.ndarray:
+        """What rules judge at `X`: outputs of every draw, or class numbers."""
+
+    # Fitting, step by step.
+
+    def _fit(
+        self, X: np.ndarray, Y: np.ndarray, schema: Schema, units: Units | None
+    ) -> None:
+        key_rules, key_run = jax.random.split(key_from(self.random_state))
+        self.schema_ = schema
+        self.rules_ = bind_rules(self.rules, schema)
+        self.target_ = self._target(key_rules, X, Y, units)
+        self._X, self._Y = X, Y
+        self._run(self._plan(), key_run)
+
+    def _target(
+        self,
+        key: RandomKey,
+        X: np.ndarray,
+        Y: np.ndarray | None,
+        units: Units | None,
+        *,
+        with_data: bool = True,
+    ) -> Target:
+        classes = self.schema_.classes
+        outputs = len(self.schema_.outputs) if classes is None else len(classes)
+        known = units or Units.plain(X.shape[1], outputs)
+        regression_y = Y if classes is None else None
+        scaled = None if classes is not None else units
+        terms = make_terms(self.rules_, key, X, regression_y, scaled)
+        inner_x = inner_y = None
+        if with_data and Y is not None:
+            inner_x = jnp.asarray(known.standard_inputs(X), float)
+            inner_y = (
+                jnp.asarray(known.standard_outputs(Y), float)
+                if classes is None
+                else jnp.asarray(Y, jnp.int32)
+            )
+        return Target(
+            self._network(X.shape[1], outputs),
+            WeightPrior(self.weight_prior, self.weight_scale),
+            self._likelihood(known, outputs),
+            terms,
+            inner_x,
+            inner_y,
+            units,
+            self._batch_size(),
+        )
+
+    def _network(self, inputs: int, outputs: int) -> Network:
+        if self.network is None:
+            return MLP(inputs, self.hidden, outputs, self.activation)
+        if isinstance(self.network, Network):
+            made = self.network
+        else:
+            made = EquinoxNetwork(self.network, inputs)
+        if (made.inputs, made.outputs) != (inputs, outputs):
+            raise SettingError(
+                f"the network maps {made.inputs} inputs to {made.outputs} outputs, but "
+                f"the data have {inputs} and {outputs}. Build it for the data."
+            )
+        return made
+
+    def _plan(self) -> Plan:
+        if isinstance(self.inference, Plan):
+            return self.inference
+        if isinstance(self.inference, str) and self.inference.lower() in PLANS:
+            return PLANS[self.inference.lower()]()
+        raise SettingError(
+            f"inference {self.inference!r} is not known: write one of "
+            f"{', '.join(map(repr, PLANS))}, or a plan such as NUTS(draws=2000)."
+        )
+
+    def _batch_size(self) -> int | None:
+        size = self.batch_size
+        whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+        if size is not None and (not whole or size < 1):
+            raise SettingError(
+                f"batch_size must be None or a whole number above zero, got {size!r}."
+            )
+        return None if size is None else int(size)
+
+    def _run(self, plan: Plan, key: RandomKey) -> None:
+        self.draws_ = sample(plan, self.target_, key, progress=self.progress)
+        self._predictive = self._predict_with(self.draws_)
+        self.verdict_ = self._judge()
+        if self.verdict_.status in ("poor", "unknown"):
+            warnings.warn(str(self.verdict_), InferenceWarning, stacklevel=4)
+
+    def _predict_with(self, draws: Draws) -> Predictive:
+        target = self.target_
+        stacked = draws.stacked()
+        return Predictive(target.network, target.likelihood, stacked, target.units)
+
+    def _judge(self) -> Verdict:
+        points = [np.asarray(term.points, float) for term in self.target_.rules]
+        reference = np.concatenate([self._X, *points])
+        rows = np.linspace(0, len(reference) - 1, _REFERENCE_INPUTS).astype(int)
+        return self.judge_at(reference[np.unique(rows)])
+
+    def judge_at(self, X: Any) -> Verdict:
+        """Judge the draws by the function's values at the rows of `X`."""
+        values = self._predictive.functions(np.asarray(X, float))
+        shape = (self.draws_.chains, self.draws_.draws, -1)
+        return judge(self.draws_, values.reshape(shape))
+
+    # What people ask of a fitted model.
+
+    def sample_functions(self, X: Any, count: int = 100) -> np.ndarray:
+        """Functions drawn from the posterior, at the rows of `X`.
+
+        Returns:
+            An array of (draws, rows) for one output, else (draws, rows, outputs);
+            for a classifier, the logits.
+        """
+        values = self._predictive.functions(self._checked(X), count)
+        return values[..., 0] if values.shape[-1] == 1 else values
+
+    def check_rules(self, points: int = 1000) -> list[RuleCheck]:
+        """How well each rule holds, at fresh points of its region and on the data."""
+        check_is_fitted(self, "draws_")
+        return [self._check_rule(bound, points) for bound in self.checkable_rules_]
+
+    @property
+    def checkable_rules_(self) -> tuple[BoundRule, ...]:
+        """The rules that data can break: all but custom ones."""
+        return tuple(bound for bound in self.rules_ if bound.is_checkable)
+
+    def log_density_parts(self, draws: int = 200) -> dict[str, float]:
+        """The mean share of weights, each rule and the data in the log density."""
+        check_is_fitted(self, "draws_")
+        some = self.draws_.thinned(draws)
+        shares = jax.jit(jax.vmap(self.target_.parts))(some)
+        return {name: float(np.mean(values)) for name, values in shares.items()}
+
+    def _check_rule(self, bound: BoundRule, count: int) -> RuleCheck:
+        term = next(t for t in self.target_.rules if t.bound is bound)
+        # More points than the rule was felt at, and none of those.
+        keys = jax.random.split(jax.random.key(20190501), -(-count // term.count))
+        xs = np.concatenate([np.asarray(term.fresh(one), float) for one in keys])
+        return check_rule(
+            bound,
+            xs,
+            self._rule_values(xs, 1000),
+            X=self._X,
+            observed=self._Y,
+            predicted=self._rule_prediction(self._X),
+        )
+
+    @abc.abstractmethod
+    def _rule_prediction(self, X: np.ndarray) -> np.ndarray: ...
+
+    def _checked(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "draws_")
+        return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def _sample_prior(
+        self, X: np.ndarray, Y: np.ndarray | None, schema: Schema, units: Units | None
+    ) -> Predictive:
+        """Draws from the constrained prior, with no data in it."""
+        key_rules, key_run = jax.random.split(key_from(self.random_state))
+        prior = type(self)(**self.get_params(deep=False))
+        prior.schema_ = schema
+        prior.rules_ = bind_rules(self.rules, schema)
+        prior.target_ = prior._target(key_rules, X, Y, units, with_data=False)
+        plan = self._plan()
+        plan = plan if plan.is_exact else SMC()
+        draws = sample(plan, prior.target_, key_run, progress=self.progress)
+        return prior._predict_with(draws)
+
+    def _input_names(self) -> tuple[str, ...]:
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            return tuple(str(name) for name in names)
+        count = self.n_features_in_
+        return ("x",) if count == 1 else tuple(f"x{i}" for i in range(count))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "draws_")
+
+
+def output_names(y: Any, count: int, default: str = "y") -> tuple[str, ...]:
+    """Names of the outputs: columns, a series' name, or `y` (`y0`, `y1`, and so on)."""
+    columns = getattr(y, "columns", None)
+    if columns is not None:
+        return tuple(str(column) for column in columns)
+    name = getattr(y, "name", None)
+    if isinstance(name, str) and name and count == 1:
+        return (name,)
+    return (default,) if count == 1 else tuple(f"{default}{i}" for i in range(count))
+
+
+def observation_noise(random_state: Any) -> np.random.Generator:
+    """Random numbers for predictive intervals, the same on every call."""
+    return numpy_generator(jax.random.fold_in(key_from(random_state), 1))

@@ -1,0 +1,97 @@
+"""Classification under rules."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from ocbnn.core.errors import DataError
+from ocbnn.core.units import Units
+from ocbnn.estimators.base import RuleFollower, output_names
+from ocbnn.posterior import Categorical
+from ocbnn.rules import Schema
+
+
+class OCBNNClassifier(ClassifierMixin, RuleFollower):
+    """A Bayesian neural network for classes that obeys rules.
+
+    Rules say which classes are allowed where: `"if mean_bp < 65 then action in
+    {treat}"`. Without names, inputs are `x` (or `x0`, `x1`, …) and the class is `y`.
+    The settings are those of `OCBNNRegressor`, without noise.
+
+    Attributes:
+        classes_: The class labels, in the order of the columns of `predict_proba`.
+        draws_: The posterior draws.
+        verdict_: Whether to trust them, in words.
+
+    Example:
+        >>> import numpy as np, ocbnn
+        >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+        >>> model = ocbnn.OCBNNClassifier(
+        ...     rules="if 3 <= x <= 4 then y in {low}",
+        ...     hidden=(5,),
+        ...     inference=ocbnn.NUTS(chains=2, warmup=200, draws=200),
+        ...     random_state=0,
+        ... )
+        >>> _ = model.fit(X, ["low", "low", "high", "high"])
+        >>> model.predict([[1.5], [3.5]]).tolist()
+        ['high', 'low']
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Draw from the posterior given data and rules."""
+        X, codes, schema = self._data(X, y)
+        self._fit(X, codes, schema, self._units(X, schema))
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, averaged over the posterior."""
+        return self._predictive.probabilities(self._checked(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class."""
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def sample_prior(self, X: Any, y: Any, count: int = 100) -> np.ndarray:
+        """Class probabilities of functions drawn from the rules' prior alone.
+
+        `X` and `y` name the columns and the classes, and are not learned from.
+
+        Returns:
+            An array of (draws, rows, classes).
+        """
+        X, _, schema = self._data(X, y)
+        predictive = self._sample_prior(X, None, schema, self._units(X, schema))
+        logits = predictive.functions(X, count)
+        shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        return shifted / shifted.sum(axis=-1, keepdims=True)
+
+    def _data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, Schema]:
+        original = y
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise DataError(
+                f"y has one class only, {self.classes_[0]!r}, in all of its {len(y)} "
+                "rows. A classifier needs at least two classes to tell apart."
+            )
+        name = output_names(original, 1)
+        labels = tuple(self.classes_.tolist())
+        return X, codes, Schema(self._input_names(), name, labels)
+
+    def _units(self, X: np.ndarray, schema: Schema) -> Units | None:
+        if not self.standardize:
+            return None
+        return Units.of(X, None, len(schema.classes or ()))
+
+    def _likelihood(self, units: Units, outputs: int) -> Categorical:
+        return Categorical()
+
+    def _rule_values(self, X: np.ndarray, most: int | None = None) -> np.ndarray:
+        return np.argmax(self._predictive.functions(X, most), axis=-1)
+
+    def _rule_prediction(self, X: np.ndarray) -> np.ndarray:
+        return np.argmax(self._predictive.probabilities(X), axis=1)

@@ -1,0 +1,191 @@
+"""Regression under rules."""
+
+from typing import Any, Self
+
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from ocbnn.core.errors import DataError, SettingError
+from ocbnn.core.units import Units
+from ocbnn.estimators.base import RuleFollower, observation_noise, output_names
+from ocbnn.posterior import GaussianNoise
+from ocbnn.rules import Schema
+
+# Typical noise before any data: a tenth of the outputs' spread, give or take e-fold.
+_NOISE_SHARE, _NOISE_SPREAD = 0.1, 1.0
+
+
+class OCBNNRegressor(RegressorMixin, RuleFollower):
+    """A Bayesian neural network for numbers that obeys rules.
+
+    Args:
+        rules: Rules as objects or text, one or a list. Names are the columns of a data
+            frame; without names, inputs are `x` (or `x0`, `x1`, …) and outputs `y`.
+        hidden: Units of each hidden layer.
+        activation: `rbf`, `tanh`, `relu`, `silu` or another known name.
+        network: Your own network, or any Equinox module, in the place of an MLP.
+        weight_prior: `fan-in` or `isotropic` (the paper's).
+        weight_scale: Its standard deviation.
+        noise: Standard deviation of an observation in the units of `y`, or `infer`.
+        standardize: Work on standardised columns. Rules stay in your units.
+        inference: `nuts`, `hmc`, `smc`, `svgd`, or a plan with settings.
+        batch_size: Rows per step, for `svgd`.
+        random_state: Seed.
+        progress: True, False, or `auto`: a bar on a terminal.
+
+    Attributes:
+        draws_: The posterior draws.
+        verdict_: Whether to trust them, in words.
+        rules_: The rules, bound to columns.
+        target_: The log density they were drawn from.
+
+    Example:
+        >>> import numpy as np, ocbnn
+        >>> x = np.linspace(-2, 2, 20)[:, None]
+        >>> model = ocbnn.OCBNNRegressor(
+        ...     rules="if 3 <= x <= 4 then y >= 0",
+        ...     hidden=(10,),
+        ...     inference=ocbnn.NUTS(chains=2, warmup=200, draws=200),
+        ...     random_state=0,
+        ... )
+        >>> _ = model.fit(x, np.sin(x[:, 0]))
+        >>> model.check_rules()[0].violation < 0.01
+        True
+    """
+
+    def __init__(
+        self,
+        rules: Any = (),
+        *,
+        hidden: Any = (50,),
+        activation: str = "rbf",
+        network: Any = None,
+        weight_prior: str = "fan-in",
+        weight_scale: float = 1.0,
+        noise: Any = "infer",
+        standardize: bool = True,
+        inference: Any = "nuts",
+        batch_size: int | None = None,
+        random_state: Any = None,
+        progress: Any = "auto",
+    ) -> None:
+        super().__init__(
+            rules,
+            hidden=hidden,
+            activation=activation,
+            network=network,
+            weight_prior=weight_prior,
+            weight_scale=weight_scale,
+            standardize=standardize,
+            inference=inference,
+            batch_size=batch_size,
+            random_state=random_state,
+            progress=progress,
+        )
+        self.noise = noise
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Draw from the posterior given data and rules."""
+        X, Y, schema = self._data(X, y)
+        self._fit(X, Y, schema, self._units(X, Y))
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The posterior mean; with `return_std`, also an observation's spread.
+
+        The standard deviation is that of a new observation: the spread of the draws
+        and the noise together.
+        """
+        mean, sd = self._predictive.mean_and_sd(self._checked(X))
+        mean, sd = self._as_given(mean), self._as_given(sd)
+        return (mean, sd) if return_std else mean
+
+    def predict_interval(
+        self, X: Any, level: float = 0.95, *, observation: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends of a central interval.
+
+        Args:
+            X: Inputs.
+            level: The share of probability inside.
+            observation: Of a new observation; with False, of the function itself.
+        """
+        if not isinstance(level, (int, float)) or not 0 < level < 1:
+            raise SettingError(
+                f"level must lie between 0 and 1, got {level!r}. Write level=0.95."
+            )
+        rng = observation_noise(self.random_state) if observation else None
+        X = self._checked(X)
+        low, high = self._predictive.interval(X, level, rng)
+        return self._as_given(low), self._as_given(high)
+
+    def sample_prior(self, X: Any, y: Any = None, count: int = 100) -> np.ndarray:
+        """Functions drawn from the rules' prior alone, at the rows of `X`.
+
+        See what rules imply before data have a say. `X` names the columns; `X` and `y`
+        set the units when columns are standardised, and are not learned from.
+        """
+        given = np.zeros(len(X)) if y is None else y
+        checked, Y, schema = self._data(X, given, must_vary=False)
+        if y is None:
+            units = Units.of(checked, None, 1) if self.standardize else None
+        else:
+            units = self._units(checked, Y)
+        predictive = self._sample_prior(
+            checked, None if y is None else Y, schema, units
+        )
+        values = predictive.functions(checked, count)
+        return values[..., 0] if values.shape[-1] == 1 else values
+
+    def _data(
+        self, X: Any, y: Any, *, must_vary: bool = True
+    ) -> tuple[np.ndarray, np.ndarray, Schema]:
+        original = y
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
+        )
+        y = np.asarray(y, float)
+        self._y_ndim = y.ndim
+        Y = y[:, None] if y.ndim == 1 else y
+        names = output_names(original, Y.shape[1])
+        constant = np.flatnonzero(np.ptp(Y, axis=0) == 0)
+        if must_vary and len(constant) and len(Y) > 1:
+            raise DataError(
+                f"output {names[constant[0]]!r} is {Y[0, constant[0]]:g} in every one "
+                f"of {len(Y)} rows, so there is nothing to learn. Check the column, or "
+                "leave it out."
+            )
+        return X, Y, Schema(self._input_names(), names)
+
+    def _units(self, X: np.ndarray, Y: np.ndarray) -> Units | None:
+        return Units.of(X, Y, Y.shape[1]) if self.standardize else None
+
+    def _likelihood(self, units: Units, outputs: int) -> GaussianNoise:
+        if isinstance(self.noise, str) and self.noise == "infer":
+            # In standard units; without them, outputs are taken to be of order one.
+            sd = jnp.full((outputs,), _NOISE_SHARE)
+            return GaussianNoise(sd, _NOISE_SPREAD, known=False)
+        valid = isinstance(self.noise, (int, float)) and 0 < self.noise < np.inf
+        if not valid:
+            raise SettingError(
+                'noise must be "infer" or a number above zero, the standard deviation '
+                f"of an observation in the units of y, got {self.noise!r}."
+            )
+        return GaussianNoise(jnp.asarray(self.noise / units.y_scale, float))
+
+    def _rule_values(self, X: np.ndarray, most: int | None = None) -> np.ndarray:
+        return self._predictive.functions(X, most)
+
+    def _rule_prediction(self, X: np.ndarray) -> np.ndarray:
+        return self._predictive.mean_and_sd(X)[0]
+
+    def _as_given(self, table: np.ndarray) -> np.ndarray:
+        return table[:, 0] if self._y_ndim == 1 else table
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags

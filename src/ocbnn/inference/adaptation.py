@@ -1,0 +1,123 @@
+"""Learning the step size and the scale of each direction during warm-up.
+
+Nesterov's dual averaging steers the step size to a wanted acceptance rate, and
+Welford's recurrence estimates variances over windows that double in length; both as in
+Hoffman and Gelman (2014) and in Stan's reference manual.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from ocbnn.core.types import Scalar
+from ocbnn.inference.flat import Vector
+
+FAST, SLOW, WINDOW_END, LAST = 0, 1, 2, 3
+
+
+class Tuning(NamedTuple):
+    """What a Hamiltonian kernel needs to know of the target's shape."""
+
+    step_size: Float[Array, ""]
+    inverse_mass: Vector
+
+
+class Memory(NamedTuple):
+    """What adaptation has seen so far."""
+
+    log_step: Float[Array, ""]
+    log_step_average: Float[Array, ""]
+    error_average: Float[Array, ""]
+    centre: Float[Array, ""]
+    moves: Float[Array, ""]
+    mean: Vector
+    squares: Vector
+    seen: Float[Array, ""]
+
+
+def remember(tuning: Tuning) -> Memory:
+    """An empty memory around a first guess of the step size."""
+    zero = jnp.zeros((), tuning.step_size.dtype)
+    log_step = jnp.log(tuning.step_size)
+    nothing = jnp.zeros_like(tuning.inverse_mass)
+    return Memory(
+        log_step, log_step, zero, log_step + jnp.log(10.0), zero, nothing, nothing, zero
+    )
+
+
+def adapt(
+    tuning: Tuning,
+    memory: Memory,
+    position: Vector,
+    acceptance: Scalar,
+    stage: Int[Array, ""],
+    target_acceptance: float,
+) -> tuple[Tuning, Memory]:
+    """Learn from one move."""
+    acceptance = jnp.where(jnp.isnan(acceptance), 0.0, acceptance)
+    memory = _average_step(memory, acceptance, target_acceptance)
+    learned = _welford(memory, position)
+    memory = _choose(stage == FAST, memory, learned)
+
+    shrunk = memory.squares / jnp.maximum(memory.seen - 1.0, 1.0)
+    weight = memory.seen / (memory.seen + 5.0)
+    inverse_mass = weight * shrunk + (1.0 - weight) * 1e-3
+    renewed = remember(Tuning(jnp.exp(memory.log_step), inverse_mass))
+    ends = stage == WINDOW_END
+    memory = _choose(ends, renewed, memory)
+    final = stage == LAST
+    log_step = jnp.where(final, memory.log_step_average, memory.log_step)
+    return (
+        Tuning(jnp.exp(log_step), jnp.where(ends, inverse_mass, tuning.inverse_mass)),
+        memory,
+    )
+
+
+def schedule(moves: int) -> Int[np.ndarray, " moves"]:
+    """The stage of every move: fast at both ends, slow windows that double between."""
+    stages = np.full(moves, FAST, np.int32)
+    if moves < 20:
+        begin, end, window = moves, 0, 0
+    elif moves < 150:
+        begin, end = int(0.15 * moves), int(0.1 * moves)
+        window = moves - begin - end
+    else:
+        begin, end, window = 75, 50, 25
+    start, stop = begin, moves - end
+    while start < stop:
+        # A last window too short to double again takes what is left.
+        finish = start + window if start + 3 * window <= stop else stop
+        stages[start:finish] = SLOW
+        stages[finish - 1] = WINDOW_END
+        start, window = finish, 2 * window
+    if moves:
+        stages[-1] = LAST
+    return stages
+
+
+def _average_step(memory: Memory, acceptance: Scalar, wanted: float) -> Memory:
+    moves = memory.moves + 1.0
+    share = 1.0 / (moves + 10.0)
+    error = (1.0 - share) * memory.error_average + share * (wanted - acceptance)
+    log_step = memory.centre - jnp.sqrt(moves) / 0.05 * error
+    forget = moves**-0.75
+    average = forget * log_step + (1.0 - forget) * memory.log_step_average
+    return memory._replace(
+        log_step=log_step, log_step_average=average, error_average=error, moves=moves
+    )
+
+
+def _welford(memory: Memory, position: Vector) -> Memory:
+    seen = memory.seen + 1.0
+    gap = position - memory.mean
+    mean = memory.mean + gap / seen
+    return memory._replace(
+        mean=mean, squares=memory.squares + gap * (position - mean), seen=seen
+    )
+
+
+def _choose(condition: Array, yes: Memory, no: Memory) -> Memory:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)

@@ -1,0 +1,134 @@
+"""What inference asks of a log density, and what it offers to a driver.
+
+A `Plan` is what a person writes down: an algorithm's settings and how long to run it. A
+plan meets a log density and becomes an `Algorithm`, whose `init`, `step` and `emit` are
+pure functions. Algorithms never loop over steps; `inference.driver` does.
+"""
+
+import abc
+import dataclasses
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+from ocbnn.core.errors import SettingError
+from ocbnn.core.types import Position, RandomKey, Scalar
+
+
+@runtime_checkable
+class LogDensity(Protocol):
+    """The one thing an algorithm sees. `ocbnn.posterior.Target` is one."""
+
+    def logdensity(self, position: Position) -> Scalar:
+        """The exact log density, up to a constant."""
+        ...
+
+    def stochastic_logdensity(self, position: Position, key: RandomKey) -> Scalar:
+        """A cheap random estimate of it."""
+        ...
+
+    def split(self, position: Position) -> tuple[Scalar, Scalar]:
+        """Two summands of it: the first is the density `initial` draws from."""
+        ...
+
+    def initial(self, key: RandomKey) -> Position:
+        """A place to start."""
+        ...
+
+    def shapes(self) -> Position:
+        """The structure of a position."""
+        ...
+
+    def parts(self, position: Position) -> dict[str, Scalar]:
+        """The named summands, to say which one went wrong."""
+        ...
+
+
+class Algorithm(eqx.Module):
+    """Pure functions over a state. The algorithm itself is a pytree."""
+
+    @abc.abstractmethod
+    def init(self, key: RandomKey) -> Any:
+        """The first state."""
+
+    @abc.abstractmethod
+    def step(self, key: RandomKey, state: Any) -> tuple[Any, Any]:
+        """One move, and a named tuple of numbers that a person needs to judge it."""
+
+    @abc.abstractmethod
+    def emit(self, key: RandomKey, state: Any) -> Position:
+        """The positions a state stands for, stacked along a first axis."""
+
+    def warmup(
+        self, key: RandomKey, state: Any, index: Int[Array, ""]
+    ) -> tuple[Any, Any]:
+        """Move number `index` of the warm-up, which may also adapt the state."""
+        return self.step(key, state)
+
+    def is_done(self, state: Any) -> Bool[Array, ""]:
+        """Whether the warm-up may end before its last move."""
+        return jnp.zeros((), bool)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan(abc.ABC):
+    """An algorithm's settings, and how long to run it.
+
+    Attributes:
+        chains: Independent runs, spread over the processor's cores.
+        warmup: Moves before anything is kept.
+        draws: How often positions are kept, per chain.
+        thin: Moves between one kept draw and the next.
+    """
+
+    chains: int = 4
+    warmup: int = 1000
+    draws: int = 1000
+    thin: int = 1
+
+    # Whether draws are correlated along a chain (then R-hat and ESS apply).
+    is_chain: ClassVar[bool] = True
+    # Whether the target's points and data stay fixed for the whole run.
+    is_exact: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_counts(self, chains=1, warmup=0, draws=1, thin=0)
+
+    @property
+    def label(self) -> str:
+        """The algorithm's name for people."""
+        return type(self).__name__
+
+    @abc.abstractmethod
+    def bind(self, target: LogDensity) -> Algorithm:
+        """The algorithm for this log density."""
+
+
+def check_counts(plan: Plan, **least: int) -> None:
+    """Refuse counts that are not whole numbers or too small."""
+    for name, minimum in least.items():
+        value = getattr(plan, name)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if not whole or value < minimum:
+            raise SettingError(
+                f"{plan.label}({name}=...) must be a whole number of at least "
+                f"{minimum}, got {value!r}."
+            )
+
+
+def check_positive(plan: Plan, *names: str) -> None:
+    """Refuse settings that must be finite numbers above zero."""
+    for name in names:
+        value = getattr(plan, name)
+        if not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+            raise SettingError(
+                f"{plan.label}({name}=...) must be a number above zero, got {value!r}."
+            )
+
+
+def batched_initial(target: LogDensity, key: RandomKey, count: int) -> Position:
+    """`count` starting positions, stacked."""
+    return jax.vmap(target.initial)(jax.random.split(key, count))

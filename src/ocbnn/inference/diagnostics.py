@@ -1,0 +1,88 @@
+"""Have the chains mixed? R-hat and effective sample size of any quantity.
+
+Rank-normalised split R-hat, bulk and tail effective sample size, after Vehtari, Gelman,
+Simpson, Carpenter and Bürkner (2021). Written for many quantities at once, because a
+network is judged by its values at many inputs: single weights mean nothing.
+"""
+
+import numpy as np
+from jaxtyping import Float
+from scipy import special, stats
+
+Values = Float[np.ndarray, "chain draw quantity"]
+PerQuantity = Float[np.ndarray, " quantity"]
+
+LEAST_DRAWS = 4
+
+
+def rhat(values: Values) -> PerQuantity:
+    """Rank-normalised split R-hat: one where all chains tell the same story."""
+    split = _split(values)
+    folded = np.abs(split - np.median(split, axis=(0, 1), keepdims=True))
+    return np.fmax(
+        _plain_rhat(_normal_ranks(split)), _plain_rhat(_normal_ranks(folded))
+    )
+
+
+def ess_bulk(values: Values) -> PerQuantity:
+    """Effective sample size for means and medians."""
+    return _ess(_normal_ranks(_split(values)))
+
+
+def ess_tail(values: Values) -> PerQuantity:
+    """Effective sample size for the 5 % and 95 % quantiles, the smaller of the two."""
+    split = _split(values)
+    low, high = np.quantile(split, [0.05, 0.95], axis=(0, 1))
+    return np.fmin(_ess((split <= low) * 1.0), _ess((split <= high) * 1.0))
+
+
+def _split(values: Values) -> Values:
+    """Halves of chains count as chains, so that drift within one is seen."""
+    half = values.shape[1] // 2
+    return np.concatenate([values[:, :half], values[:, -half:]]).astype(float)
+
+
+def _normal_ranks(values: Values) -> Values:
+    flat = values.reshape(-1, values.shape[2])
+    ranks = stats.rankdata(flat, axis=0)
+    return special.ndtri((ranks - 0.375) / (len(flat) + 0.25)).reshape(values.shape)
+
+
+def _plain_rhat(values: Values) -> PerQuantity:
+    draws = values.shape[1]
+    within = values.var(axis=1, ddof=1).mean(axis=0)
+    between = draws * values.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.sqrt((between / within + draws - 1) / draws)
+
+
+def _ess(values: Values) -> PerQuantity:
+    """Geyer's initial monotone sequence over the chains' pooled autocorrelations."""
+    chains, draws, quantities = values.shape
+    covariance = _autocovariance(values)
+    within = covariance[:, 0].mean(axis=0) * draws / (draws - 1)
+    pooled = within * (draws - 1) / draws
+    if chains > 1:
+        pooled = pooled + values.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rho = 1 - (within - covariance.mean(axis=0)) / pooled
+    rho[0] = 1.0
+    pairs = rho[: draws // 2 * 2].reshape(-1, 2, quantities).sum(axis=1)
+    # The first pair counts in any case; later ones while positive, never rising.
+    positive = np.concatenate(
+        [np.ones((1, quantities), bool), np.cumprod(pairs[1:] > 0, axis=0).astype(bool)]
+    )
+    falling = np.minimum.accumulate(np.where(positive, pairs, 0.0), axis=0)
+    time = np.maximum(-1 + 2 * falling.sum(axis=0), 1 / np.log10(chains * draws))
+    size = chains * draws / time
+    constant = ~(pooled > 0)
+    return np.where(constant, np.nan, size)
+
+
+def _autocovariance(values: Values) -> Values:
+    draws = values.shape[1]
+    centred = values - values.mean(axis=1, keepdims=True)
+    # Zeros behind the chain keep its end from meeting its beginning.
+    length = 2 ** int(np.ceil(np.log2(2 * draws)))
+    spectrum = np.fft.rfft(centred, length, axis=1)
+    return np.fft.irfft(np.abs(spectrum) ** 2, length, axis=1)[:, :draws] / draws

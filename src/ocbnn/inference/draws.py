@@ -1,0 +1,93 @@
+"""What inference found, with what is needed to trust and to repeat it."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from ocbnn.core.types import Position
+from ocbnn.inference.base import Plan
+
+Trace = dict[str, Float[np.ndarray, "chain draw"]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Draws:
+    """Posterior positions, stacked as (chain, draw, ...).
+
+    A particle is a draw too: SVGD gives one chain, SMC one chain per population.
+
+    Attributes:
+        positions: The position pytree with two leading axes.
+        stats: Numbers about the moves that led to each draw, by name.
+        warmup: The same for the warm-up.
+        plan: The settings that were run.
+        seconds: Wall-clock time, compilation included.
+        interrupted: Whether a person stopped the run before its end.
+    """
+
+    positions: Position
+    stats: Trace
+    warmup: Trace
+    plan: Plan
+    seconds: float
+    interrupted: bool = False
+
+    @property
+    def chains(self) -> int:
+        """How many chains or populations there are."""
+        return jax.tree.leaves(self.positions)[0].shape[0]
+
+    @property
+    def draws(self) -> int:
+        """How many draws each of them has."""
+        return jax.tree.leaves(self.positions)[0].shape[1]
+
+    @property
+    def size(self) -> int:
+        """All draws together."""
+        return self.chains * self.draws
+
+    def stacked(self) -> Position:
+        """All draws along one axis."""
+        return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), self.positions)
+
+    def thinned(self, most: int) -> Position:
+        """At most `most` draws along one axis, evenly chosen."""
+        rows = np.unique(
+            np.linspace(0, self.size - 1, min(most, self.size)).astype(int)
+        )
+        return jax.tree.map(lambda a: a[rows], self.stacked())
+
+    @property
+    def acceptance(self) -> float | None:
+        """Mean acceptance rate after warm-up (during it, for SMC)."""
+        for trace in (self.stats, self.warmup):
+            if "acceptance" in trace and trace["acceptance"].size:
+                return float(np.nanmean(trace["acceptance"]))
+        return None
+
+    @property
+    def divergences(self) -> int:
+        """Moves after warm-up whose integration went wrong."""
+        if "divergent" not in self.stats:
+            return 0
+        return round(float(self.stats["divergent"].sum()) * max(1, self.plan.thin))
+
+    @property
+    def log_evidence(self) -> np.ndarray | None:
+        """Each population's estimate of log p(D, C), from SMC; else None."""
+        if "log_evidence" not in self.warmup:
+            return None
+        return np.asarray(self.warmup["log_evidence"])[:, -1]
+
+    def settings(self) -> dict[str, Any]:
+        """The plan as plain values, for reports."""
+        plain = {
+            field.name: getattr(self.plan, field.name)
+            for field in dataclasses.fields(self.plan)
+        }
+        kept = {k: v for k, v in plain.items() if isinstance(v, (int, float, str))}
+        return {"algorithm": self.plan.label, **kept}

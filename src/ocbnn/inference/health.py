@@ -1,0 +1,107 @@
+"""Stopping a run that computes nonsense, with the part of the density at fault."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ocbnn.core.errors import InferenceError
+from ocbnn.core.types import Position, RandomKey
+from ocbnn.inference.base import LogDensity
+
+
+@eqx.filter_jit
+def _log_parts(target: LogDensity, positions: Position) -> dict[str, Any]:
+    return jax.vmap(target.parts)(positions)
+
+
+@eqx.filter_jit
+def _slopes_are_numbers(target: LogDensity, positions: Position) -> Any:
+    grads = jax.vmap(jax.grad(target.logdensity))(positions)
+    return jnp.all(
+        jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(grads)])
+    )
+
+
+def check_start(target: LogDensity, positions: Position, algorithm: str) -> None:
+    """Refuse to start where the density or its slope is not a number."""
+    values = _log_parts(target, positions)
+    bad = [name for name, value in values.items() if np.isnan(value).any()]
+    if bad:
+        raise InferenceError(
+            f"{algorithm} cannot start: {_named(bad)} of the log density is not a "
+            "number at the starting position. Look there for a logarithm or a root of "
+            "a negative number, a division by zero, or an overflow."
+        )
+    if not bool(_slopes_are_numbers(target, positions)):
+        name = _faulty_slope(target, positions)
+        raise InferenceError(
+            f"{algorithm} cannot start: the slope of {name} of the log density is not "
+            "a number at the starting position, though the density itself is. Look "
+            "there for an absolute value, a root or a power at zero."
+        )
+
+
+def check_numbers(
+    target: LogDensity,
+    positions: Position,
+    numbers: dict[str, np.ndarray],
+    key: RandomKey,
+    algorithm: str,
+) -> None:
+    """Stop when positions are lost, or when nearly all moves end in nonsense."""
+    lost = any(not np.isfinite(leaf).all() for leaf in jax.tree.leaves(positions))
+    acceptance = numbers.get("acceptance", np.zeros(0))
+    stuck = (
+        acceptance.size >= 50
+        and (
+            np.isnan(acceptance) | (numbers.get("divergent", 0 * acceptance) > 0)
+        ).all()
+    )
+    if not (lost or stuck):
+        return
+    part = _faulty_nearby(target, positions, key)
+    blame = (
+        f"Near the last position, {part} of the log density is not a number"
+        if part
+        else "No single part of the density is at fault: its values grew too large"
+    )
+    advice = (
+        "Look there for a logarithm or a root of a negative number or a division by "
+        "zero."
+        if part
+        else "Take smaller steps or a smaller learning rate."
+    )
+    what = "lost its position" if lost else "accepted none of its last moves"
+    raise InferenceError(f"{algorithm} {what}. {blame}. {advice}")
+
+
+def _named(names: list[str]) -> str:
+    return " and ".join(f"the part «{name}»" for name in names)
+
+
+def _faulty_slope(target: LogDensity, positions: Position) -> str:
+    first = jax.tree.map(lambda a: a[0], positions)
+    for name in target.parts(first):
+        grads = jax.grad(lambda p, name=name: target.parts(p)[name])(first)
+        if not all(bool(jnp.isfinite(g).all()) for g in jax.tree.leaves(grads)):
+            return _named([name])
+    return "some part"
+
+
+def _faulty_nearby(target: LogDensity, positions: Position, key: RandomKey) -> str:
+    """The first part that is not a number around the given positions."""
+    for scale in (0.0, 0.01, 0.1, 1.0):
+        noise = jax.tree.map(
+            lambda a, s=scale: (
+                jnp.nan_to_num(a) + s * jax.random.normal(key, a.shape, a.dtype)
+            ),
+            positions,
+        )
+        values = _log_parts(target, noise)
+        bad = [name for name, value in values.items() if np.isnan(value).any()]
+        if bad:
+            return _named(bad)
+    return ""

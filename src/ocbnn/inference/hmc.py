@@ -1,0 +1,103 @@
+r"""Hamiltonian Monte Carlo: roll along the log density, then accept or stay.
+
+A move draws a momentum, follows `steps` leapfrog steps of
+$H(q, p) = -\log \pi(q) + \frac12 p^\top M^{-1} p$ and accepts the end with probability
+$\min(1, e^{H_0 - H_1})$. A rejected move leaves the chain exactly where it was, and the
+density is one fixed function for the whole trajectory. Reference: Neal (2012).
+"""
+
+import dataclasses
+from collections.abc import Callable
+from functools import cache, partial
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ocbnn.core.types import RandomKey
+from ocbnn.inference.adaptation import Tuning
+from ocbnn.inference.base import LogDensity, Plan, check_counts, check_positive
+from ocbnn.inference.flat import Vector
+from ocbnn.inference.mcmc import HamiltonianChain, Phase, rest_at
+
+# An energy error no integrator of a sane step size makes.
+DIVERGENCE = 1000.0
+
+
+def move(
+    key: RandomKey,
+    start: Phase,
+    logdensity: Callable[[Vector], Array],
+    tuning: Tuning,
+    *,
+    steps: int,
+    jitter: bool,
+) -> tuple[Phase, Array, Array, Array, Array]:
+    """One Metropolis-corrected trajectory.
+
+    With `jitter` the number of steps is drawn evenly from 1 to `steps`, which breaks
+    the cycles a fixed length can fall into; it never depends on the position.
+    """
+    key_momentum, key_steps, key_accept = jax.random.split(key, 3)
+    eps, inverse_mass = tuning.step_size, tuning.inverse_mass
+    noise = jax.random.normal(key_momentum, start.position.shape, start.position.dtype)
+    momentum = noise / jnp.sqrt(inverse_mass)
+    count = jax.random.randint(key_steps, (), 1, steps + 1) if jitter else steps
+
+    def leapfrog(_: Array, carry: tuple[Phase, Vector]) -> tuple[Phase, Vector]:
+        phase, p = carry
+        p = p + 0.5 * eps * phase.gradient
+        phase = rest_at(phase.position + eps * inverse_mass * p, logdensity)
+        return phase, p + 0.5 * eps * phase.gradient
+
+    end, p_end = jax.lax.fori_loop(0, count, leapfrog, (start, momentum))
+    kinetic = lambda p: 0.5 * jnp.sum(inverse_mass * p**2)
+    energy = kinetic(momentum) - start.logdensity
+    gained = energy - (kinetic(p_end) - end.logdensity)
+    # Off the support, or out of floating-point range: an impossible proposal.
+    gained = jnp.where(jnp.isnan(gained), -jnp.inf, gained)
+    probability = jnp.exp(jnp.minimum(gained, 0.0))
+    accept = jax.random.uniform(key_accept, dtype=gained.dtype) < probability
+    phase = jax.tree.map(partial(jnp.where, accept), end, start)
+    return phase, probability, gained < -DIVERGENCE, energy, jnp.asarray(count)
+
+
+@cache
+def _kernel(steps: int, jitter: bool) -> Callable[..., tuple]:
+    # Cached so that equal settings are the same object, and compile once.
+    return partial(move, steps=steps, jitter=jitter)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HMC(Plan):
+    """Hamiltonian Monte Carlo with a fixed number of leapfrog steps.
+
+    Attributes:
+        step_size: Length of a leapfrog step; only the first guess when `adapt` is on.
+        steps: Leapfrog steps in a trajectory (the most, with `jitter`).
+        adapt: Learn the step size and the scale of each weight during warm-up.
+        jitter: Draw the number of steps anew for every trajectory.
+        target_acceptance: What adaptation aims at.
+    """
+
+    step_size: float = 0.01
+    steps: int = 50
+    adapt: bool = False
+    jitter: bool = False
+    target_acceptance: float = 0.8
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_counts(self, steps=1, thin=1)
+        check_positive(self, "step_size", "target_acceptance")
+
+    def bind(self, target: LogDensity) -> HamiltonianChain:
+        """A chain on this density."""
+        return HamiltonianChain(
+            target,
+            _kernel(self.steps, self.jitter),
+            step_size=self.step_size,
+            warmup=self.warmup,
+            adapts=self.adapt,
+            target_acceptance=self.target_acceptance,
+        )

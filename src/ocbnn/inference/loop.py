@@ -1,0 +1,108 @@
+"""The compiled loop: many moves in one call, whatever the algorithm.
+
+The number of moves is an argument, not a shape, so that chunks of any length share one
+compiled function. Positions and numbers are written into buffers with `room` to spare.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from ocbnn.core.types import Position, RandomKey
+from ocbnn.inference.base import Algorithm
+
+Numbers = dict[str, Float[Array, "..."]]
+
+
+@eqx.filter_jit
+def init(algorithm: Algorithm, key: RandomKey) -> Any:
+    """The first state of a chain."""
+    return algorithm.init(key)
+
+
+@eqx.filter_jit
+def emit(algorithm: Algorithm, key: RandomKey, state: Any) -> Position:
+    """The positions a state stands for."""
+    return algorithm.emit(key, state)
+
+
+@eqx.filter_jit
+def warm_up(
+    algorithm: Algorithm,
+    key: RandomKey,
+    state: Any,
+    start: Int[Array, ""],
+    count: Int[Array, ""],
+    room: int,
+) -> tuple[Any, Int[Array, ""], Numbers]:
+    """Up to `count` moves of the warm-up, from number `start` on; fewer if done."""
+
+    def move(state: Any, index: Int[Array, ""]) -> tuple[Any, Numbers]:
+        state, info = algorithm.warmup(jax.random.fold_in(key, index), state, index)
+        return state, _numbers(info)
+
+    def goes_on(carry: tuple) -> Array:
+        state, done, _ = carry
+        return (done < count) & ~algorithm.is_done(state)
+
+    def body(carry: tuple) -> tuple:
+        state, done, buffers = carry
+        state, numbers = move(state, start + done)
+        return state, done + 1, _write(buffers, numbers, done)
+
+    buffers = _buffers(jax.eval_shape(move, state, start)[1], room)
+    return jax.lax.while_loop(goes_on, body, (state, jnp.zeros_like(count), buffers))
+
+
+@eqx.filter_jit
+def draw(
+    algorithm: Algorithm,
+    key: RandomKey,
+    state: Any,
+    start: Int[Array, ""],
+    count: Int[Array, ""],
+    room: int,
+    thin: int,
+) -> tuple[Any, Position, Numbers]:
+    """`count` draws with `thin` moves before each."""
+
+    def one(state: Any, index: Int[Array, ""]) -> tuple[Any, Position, Numbers]:
+        key_moves, key_emit = jax.random.split(jax.random.fold_in(key, index))
+
+        def move(state: Any, key: RandomKey) -> tuple[Any, Numbers]:
+            state, info = algorithm.step(key, state)
+            return state, _numbers(info)
+
+        numbers: Numbers = {}
+        if thin:
+            state, each = jax.lax.scan(move, state, jax.random.split(key_moves, thin))
+            numbers = jax.tree.map(lambda a: jnp.mean(a, axis=0), each)
+            # A mean over thinned moves would not be the density of the kept draw.
+            if "logdensity" in each:
+                numbers["logdensity"] = each["logdensity"][-1]
+        return state, algorithm.emit(key_emit, state), numbers
+
+    def body(done: Int[Array, ""], carry: tuple) -> tuple:
+        state, positions, buffers = carry
+        state, emitted, numbers = one(state, start + done)
+        return state, _write(positions, emitted, done), _write(buffers, numbers, done)
+
+    _, positions, numbers = jax.eval_shape(one, state, start)
+    carry = (state, _buffers(positions, room), _buffers(numbers, room))
+    return jax.lax.fori_loop(0, count, body, carry)
+
+
+def _numbers(info: Any) -> Numbers:
+    kind = jnp.zeros(()).dtype
+    return {name: value.astype(kind) for name, value in info._asdict().items()}
+
+
+def _buffers(shapes: Any, room: int) -> Any:
+    return jax.tree.map(lambda a: jnp.zeros((room, *a.shape), a.dtype), shapes)
+
+
+def _write(buffers: Any, values: Any, place: Int[Array, ""]) -> Any:
+    return jax.tree.map(lambda b, v: b.at[place].set(v), buffers, values)

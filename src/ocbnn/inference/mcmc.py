@@ -1,0 +1,123 @@
+"""Markov chains with a Hamiltonian kernel: what HMC and NUTS have in common."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from ocbnn.core.types import Position, RandomKey
+from ocbnn.inference.adaptation import Memory, Tuning, adapt, remember, schedule
+from ocbnn.inference.base import Algorithm, LogDensity
+from ocbnn.inference.flat import Flat, Vector
+
+
+class Phase(NamedTuple):
+    """A point of phase space at rest: what a kernel needs to start a trajectory."""
+
+    position: Vector
+    logdensity: Float[Array, ""]
+    gradient: Vector
+
+
+class MoveInfo(NamedTuple):
+    """What a person needs to judge one move."""
+
+    logdensity: Float[Array, ""]
+    acceptance: Float[Array, ""]
+    divergent: Bool[Array, ""]
+    energy: Float[Array, ""]
+    steps: Int[Array, ""]
+    step_size: Float[Array, ""]
+
+
+# (key, phase, log density, tuning) -> (phase, acceptance, divergent, energy, steps)
+Kernel = Callable[[RandomKey, Phase, Callable[[Vector], Array], Tuning], tuple]
+
+
+class ChainState(NamedTuple):
+    """Where the chain is, how it is tuned, and what tuning remembers."""
+
+    phase: Phase
+    tuning: Tuning
+    memory: Memory
+
+
+class HamiltonianChain(Algorithm):
+    """One chain of a Hamiltonian kernel, tuned during warm-up if asked."""
+
+    density: Flat
+    kernel: Kernel = eqx.field(static=True)
+    step_size: Float[Array, ""]
+    stages: Int[Array, " warmup"]
+    adapts: bool = eqx.field(static=True)
+    target_acceptance: float
+
+    def __init__(
+        self,
+        target: LogDensity,
+        kernel: Kernel,
+        *,
+        step_size: float,
+        warmup: int,
+        adapts: bool,
+        target_acceptance: float,
+    ) -> None:
+        self.density = Flat(target)
+        self.kernel = kernel
+        self.step_size = jnp.asarray(step_size, float)
+        self.stages = jnp.asarray(schedule(warmup))
+        self.adapts = adapts
+        self.target_acceptance = target_acceptance
+
+    def init(self, key: RandomKey) -> ChainState:
+        """Start where the target says."""
+        position = self.density.initial(key)
+        phase = rest_at(position, self.density.logdensity)
+        step_size = self.step_size.astype(position.dtype)
+        tuning = Tuning(step_size, jnp.ones_like(position))
+        return ChainState(phase, tuning, remember(tuning))
+
+    def step(self, key: RandomKey, state: ChainState) -> tuple[ChainState, MoveInfo]:
+        """One trajectory."""
+        phase, acceptance, divergent, energy, steps = self.kernel(
+            key, state.phase, self.density.logdensity, state.tuning
+        )
+        info = MoveInfo(
+            phase.logdensity,
+            acceptance,
+            divergent,
+            energy,
+            steps,
+            state.tuning.step_size,
+        )
+        return state._replace(phase=phase), info
+
+    def warmup(
+        self, key: RandomKey, state: ChainState, index: Int[Array, ""]
+    ) -> tuple[ChainState, MoveInfo]:
+        """One trajectory, and one lesson from it."""
+        state, info = self.step(key, state)
+        if not self.adapts:
+            return state, info
+        tuning, memory = adapt(
+            state.tuning,
+            state.memory,
+            state.phase.position,
+            info.acceptance,
+            self.stages[index],
+            self.target_acceptance,
+        )
+        return ChainState(state.phase, tuning, memory), info
+
+    def emit(self, key: RandomKey, state: ChainState) -> Position:
+        """The chain's one position."""
+        position = self.density.unravel(state.phase.position)
+        return jax.tree.map(lambda a: a[None], position)
+
+
+def rest_at(position: Vector, logdensity: Callable[[Vector], Any]) -> Phase:
+    """Evaluate the density once, so that no move evaluates it twice."""
+    return Phase(position, *jax.value_and_grad(logdensity)(position))

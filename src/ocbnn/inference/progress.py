@@ -1,0 +1,139 @@
+"""Telling a person how a run is going: a live bar, plain lines, or nothing."""
+
+import sys
+import threading
+import time
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from ocbnn.core.errors import SettingError
+
+_PLAIN_SECONDS = 10.0
+
+
+class Reporter(Protocol):
+    """Hears of every chunk of moves, from several threads."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def begin(self, label: str, total: int) -> None:
+        """A run of `total` moves starts."""
+
+    def advance(self, count: int, note: str) -> None:
+        """`count` more moves are done; `note` says how they went."""
+
+    def finish(self, note: str) -> None:
+        """The run is over."""
+
+
+class _Silent:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def begin(self, label: str, total: int) -> None:
+        """Say nothing."""
+
+    def advance(self, count: int, note: str) -> None:
+        """Say nothing."""
+
+    def finish(self, note: str) -> None:
+        """Say nothing."""
+
+
+class _Live(_Silent):
+    """A bar that is redrawn in place."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=18),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(compact=True),
+            TextColumn("{task.fields[note]}", style="dim"),
+            console=console,
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def begin(self, label: str, total: int) -> None:
+        self._task = self._progress.add_task(label, total=total, note="compiling")
+
+    def advance(self, count: int, note: str) -> None:
+        if self._task is not None:
+            self._progress.update(self._task, advance=count, note=note)
+
+    def finish(self, note: str) -> None:
+        if self._task is not None:
+            task = self._progress.tasks[self._task]
+            self._progress.update(self._task, total=task.completed, note=note)
+
+
+class _Plain(_Silent):
+    """A line now and then, for logs and pipes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._label, self._total, self._done = "", 0, 0
+        self._started = self._spoken = time.monotonic()
+
+    def begin(self, label: str, total: int) -> None:
+        self._label, self._total, self._done = label, total, 0
+        self._started = self._spoken = time.monotonic()
+
+    def advance(self, count: int, note: str) -> None:
+        with self._lock:
+            self._done += count
+            now = time.monotonic()
+            if now - self._spoken < _PLAIN_SECONDS:
+                return
+            self._spoken = now
+            rate = self._done / max(now - self._started, 1e-9)
+            left = max(self._total - self._done, 0) / max(rate, 1e-9)
+            share = 100 * self._done / max(self._total, 1)
+            self._say(f"{share:.0f} %, {note}, about {left:.0f} s left")
+
+    def finish(self, note: str) -> None:
+        self._say(f"{note} ({time.monotonic() - self._started:.1f} s)")
+
+    def _say(self, text: str) -> None:
+        print(f"{self._label}: {text}", file=sys.stderr, flush=True)
+
+
+def make_reporter(progress: object) -> Reporter:
+    """A reporter from what a person wrote: True, False, "auto" or their own.
+
+    "auto" draws a bar on a terminal and is silent elsewhere; True writes plain lines
+    where there is no terminal.
+    """
+    if progress is False or progress is None:
+        return _Silent()
+    if progress is True or progress == "auto":
+        console = Console(stderr=True)
+        if console.is_terminal:
+            return _Live(console)
+        return _Plain() if progress is True else _Silent()
+    if hasattr(progress, "advance") and hasattr(progress, "begin"):
+        return progress  # pyright: ignore[reportReturnType]
+    raise SettingError(
+        f'progress must be True, False, "auto" or a Reporter, got {progress!r}.'
+    )

@@ -1,0 +1,120 @@
+"""A judgement of the draws in words, from numbers in function space."""
+
+import dataclasses
+
+import numpy as np
+
+from ocbnn.inference.diagnostics import LEAST_DRAWS, Values, ess_bulk, ess_tail, rhat
+from ocbnn.inference.draws import Draws
+
+GOOD_RHAT, FAIR_RHAT = 1.01, 1.05
+WANTED_ESS = 400.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """Whether the draws can be trusted, why, and what to do next.
+
+    Attributes:
+        status: "good", "fair", "poor", or "unknown" where nothing can be said.
+        sentences: The judgement, worst news first.
+        rhat_max: Largest R-hat over the reference inputs; None where it has no meaning.
+        ess_min: Smallest bulk effective sample size.
+        ess_median: Median bulk effective sample size.
+        ess_tail_min: Smallest tail effective sample size.
+        divergences: Moves whose integration went wrong.
+    """
+
+    status: str
+    sentences: tuple[str, ...]
+    rhat_max: float | None = None
+    ess_min: float | None = None
+    ess_median: float | None = None
+    ess_tail_min: float | None = None
+    divergences: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.status}: {' '.join(self.sentences)}"
+
+
+def judge(draws: Draws, values: Values) -> Verdict:
+    """Judge draws by the function's values at some reference inputs.
+
+    Args:
+        draws: What inference found.
+        values: The function at the reference inputs, for every chain and draw.
+    """
+    if draws.draws < LEAST_DRAWS or draws.size < 2 * LEAST_DRAWS:
+        need = f"at least {LEAST_DRAWS} draws per chain and {2 * LEAST_DRAWS} in all"
+        return Verdict(
+            "unknown",
+            (
+                f"Too few draws to judge: {draws.chains} chain(s) of {draws.draws}, "
+                f"but {need} are needed. Ask for more draws.",
+            ),
+        )
+    if not draws.plan.is_chain and draws.chains == 1:
+        return _of_particles(draws, values)
+    numbers = {
+        "rhat_max": float(np.nanmax(rhat(values))),
+        "ess_min": float(np.nanmin(ess_bulk(values))),
+        "ess_median": float(np.nanmedian(ess_bulk(values))),
+        "ess_tail_min": float(np.nanmin(ess_tail(values))),
+    }
+    return _of_chains(draws, numbers)
+
+
+def _of_chains(draws: Draws, numbers: dict[str, float]) -> Verdict:
+    worst, size = numbers["rhat_max"], numbers["ess_min"]
+    what = "chains" if draws.plan.is_chain else "populations"
+    cure = (
+        "Run more warm-up, or use SMC, which keeps several modes."
+        if draws.plan.is_chain
+        else "Use more particles, moves or temperatures."
+    )
+    bad, notes = [], []
+    if draws.chains == 1:
+        notes.append("One chain cannot tell whether it missed a mode: run several.")
+    if worst > FAIR_RHAT:
+        bad.append(f"The {what} disagree (R-hat up to {worst:.2f}). {cure}")
+    elif worst > GOOD_RHAT:
+        notes.append(f"The {what} agree roughly (R-hat up to {worst:.3f}).")
+    if size < WANTED_ESS / 4:
+        bad.append(
+            f"The draws are worth only {size:.0f} independent ones where they mix "
+            "worst. Run longer."
+        )
+    elif size < WANTED_ESS:
+        notes.append(
+            f"The draws are worth {size:.0f} independent ones where they mix worst; "
+            f"{WANTED_ESS:.0f} make intervals reliable."
+        )
+    share = draws.divergences / max(1, draws.size * max(1, draws.plan.thin))
+    if share > 0.01:
+        bad.append(
+            f"{draws.divergences} moves diverged ({share:.1%}): some part of the "
+            "posterior was not reached. Raise target_acceptance or lower step_size."
+        )
+    if draws.interrupted:
+        notes.append("The run was stopped early.")
+    status = "poor" if bad else "fair" if notes else "good"
+    if not bad and not notes:
+        notes = [
+            f"The {what} agree (R-hat at most {worst:.3f}) and are worth at least "
+            f"{size:.0f} independent draws."
+        ]
+    sentences = (*bad, *notes)
+    return Verdict(status, sentences, divergences=draws.divergences, **numbers)
+
+
+def _of_particles(draws: Draws, values: Values) -> Verdict:
+    spread = float(np.mean(values.std(axis=1)))
+    return Verdict(
+        "fair",
+        (
+            f"{draws.draws} particles of {draws.plan.label}, an approximation without "
+            "a check of its own: its uncertainty can be too small (mean spread of the "
+            f"function {spread:.3g}) and the share of particles in each mode follows "
+            "from where they started. Compare with NUTS or SMC where it matters.",
+        ),
+    )

@@ -1,0 +1,8 @@
+"""How well rules hold, and how good predictions are."""
+
+from ocbnn.metrics.rules import RuleCheck as RuleCheck, check_rule as check_rule
+from ocbnn.metrics.scores import (
+    coverage as coverage,
+    mean_log_likelihood as mean_log_likelihood,
+    rmse as rmse,
+)

@@ -1,0 +1,82 @@
+"""How often functions break a rule, in its region and on data."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ocbnn.rules import BoundRule
+
+DrawValues = Float[np.ndarray, "draws rows outputs"] | Int[np.ndarray, "draws rows"]
+
+
+@dataclasses.dataclass(frozen=True)
+class RuleCheck:
+    """How well one rule holds.
+
+    Attributes:
+        rule: The rule's name.
+        violation: Share of (draw, point) pairs in the region that break it.
+        draws_violating: Share of draws that break it at some point of the region.
+        worst_point: The point that most draws get wrong; None where all hold.
+        rows_in_region: How many data rows the rule speaks about.
+        data_violation: Share of those rows whose own observation breaks it.
+        prediction_violation: Share of those rows whose prediction breaks it.
+    """
+
+    rule: str
+    violation: float
+    draws_violating: float
+    worst_point: tuple[float, ...] | None = None
+    rows_in_region: int = 0
+    data_violation: float | None = None
+    prediction_violation: float | None = None
+
+
+def broken(
+    bound: BoundRule, xs: Float[np.ndarray, "rows inputs"], values: DrawValues
+) -> np.ndarray:
+    """Where each draw breaks the rule: an array of (draws, rows)."""
+    return ~bound.holds(xs, values)
+
+
+def check_rule(
+    bound: BoundRule,
+    xs: Float[np.ndarray, "points inputs"],
+    values: DrawValues,
+    *,
+    X: Float[np.ndarray, "rows inputs"] | None = None,
+    observed: np.ndarray | None = None,
+    predicted: np.ndarray | None = None,
+) -> RuleCheck:
+    """Measure one rule at points of its region and on data rows.
+
+    Args:
+        bound: The rule.
+        xs: Points of its region.
+        values: Every draw's outputs there, or class numbers.
+        X: Data rows.
+        observed: Their observations, or class numbers.
+        predicted: Their predictions, or class numbers.
+    """
+    wrong = broken(bound, xs, values)
+    worst = None
+    if wrong.any():
+        worst = tuple(float(v) for v in xs[int(np.argmax(wrong.mean(axis=0)))])
+    rows, on_data, on_prediction = 0, None, None
+    if X is not None:
+        inside = bound.applies(X)
+        rows = int(inside.sum())
+        if rows and observed is not None:
+            on_data = float((~bound.holds(X, observed))[inside].mean())
+        if rows and predicted is not None:
+            on_prediction = float((~bound.holds(X, predicted))[inside].mean())
+    return RuleCheck(
+        bound.name,
+        float(wrong.mean()),
+        float(wrong.any(axis=1).mean()),
+        worst,
+        rows,
+        on_data,
+        on_prediction,
+    )

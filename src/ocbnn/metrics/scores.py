@@ -1,0 +1,35 @@
+"""Plain scores of predictions."""
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+Table = Float[np.ndarray, "rows outputs"]
+
+
+def rmse(
+    prediction: Float[np.ndarray, "..."], truth: Float[np.ndarray, "..."]
+) -> float:
+    """Root of the mean squared error, over rows and outputs together.
+
+    >>> rmse(np.array([1.0, 2.0]), np.array([1.0, 4.0]))
+    1.414...
+    """
+    return float(np.sqrt(np.mean((np.asarray(prediction) - np.asarray(truth)) ** 2)))
+
+
+def mean_log_likelihood(
+    values: Float[np.ndarray, "draws rows outputs"],
+    noise: Float[np.ndarray, "draws outputs"],
+    truth: Table,
+) -> float:
+    """Mean log density of the truth under the mixture of all draws' normals."""
+    gap = (truth[None] - values) / noise[:, None]
+    logs = -0.5 * gap**2 - np.log(noise)[:, None] - 0.5 * np.log(2 * np.pi)
+    per_row = logsumexp(logs.sum(axis=-1), axis=0) - np.log(len(values))
+    return float(per_row.mean())
+
+
+def coverage(low: Table, high: Table, truth: Table) -> float:
+    """Share of observations inside their interval."""
+    return float(np.mean((truth >= low) & (truth <= high)))

@@ -1,0 +1,9 @@
+"""The function family: networks as pure functions of their weights."""
+
+from ocbnn.networks.activations import ACTIVATIONS as ACTIVATIONS
+from ocbnn.networks.base import Network as Network
+from ocbnn.networks.mlp import MLP as MLP, Layer as Layer
+from ocbnn.networks.wrapped import (
+    Applied as Applied,
+    EquinoxNetwork as EquinoxNetwork,
+)

@@ -1,0 +1,39 @@
+"""Activation functions by name."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ocbnn.core.errors import SettingError
+
+Activation = Callable[[Float[Array, "*shape"]], Float[Array, "*shape"]]
+
+
+def rbf(z: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """The paper's radial basis unit, `exp(-z²)`."""
+    return jnp.exp(-(z**2))
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    "rbf": rbf,
+    "tanh": jnp.tanh,
+    "relu": jax.nn.relu,
+    "silu": jax.nn.silu,
+    "gelu": jax.nn.gelu,
+    "softplus": jax.nn.softplus,
+    "sigmoid": jax.nn.sigmoid,
+    "elu": jax.nn.elu,
+    "sin": jnp.sin,
+}
+
+
+def activation_named(name: object) -> Activation:
+    """Look up an activation, or say which ones there are."""
+    if isinstance(name, str) and name in ACTIVATIONS:
+        return ACTIVATIONS[name]
+    raise SettingError(
+        f"activation {name!r} is not known: write one of {', '.join(ACTIVATIONS)}, or "
+        "pass a network of your own."
+    )

@@ -1,0 +1,25 @@
+"""Pictures: posteriors, rules, class maps and violations, on axes you bring.
+
+Every function draws on the given axes and returns them. Nothing here touches pyplot or
+chooses a backend.
+"""
+
+from ocbnn.plots.class_map import class_inset as class_inset, class_map as class_map
+from ocbnn.plots.functions import (
+    prior_predictive as prior_predictive,
+    regression as regression,
+)
+from ocbnn.plots.shading import shade_rules as shade_rules
+from ocbnn.plots.style import (
+    BASELINE as BASELINE,
+    BLUE as BLUE,
+    CONSTRAINED as CONSTRAINED,
+    GREEN as GREEN,
+    GREY as GREY,
+    RED as RED,
+    Look as Look,
+    figure as figure,
+    legend as legend,
+    save as save,
+)
+from ocbnn.plots.violation import violation_profile as violation_profile

@@ -1,0 +1,275 @@
+"""Predicted classes over two inputs."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib import patheffects
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.lines import Line2D
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+
+from ocbnn.core.errors import SettingError
+from ocbnn.plots import checks
+from ocbnn.plots.slices import edges, labels, placing
+from ocbnn.plots.style import CLASS_HUES, DASHES, INK, MARKERS, SMALL, legend, tidy
+from ocbnn.plots.trace import Limits, trace
+from ocbnn.rules import AllowedClasses, BoundRule
+from ocbnn.rules.words import listing
+
+_MAP, _BORDER, _REGION, _DATA, _INSET = 0.1, 1.0, 2.0, 3.0, 5.0
+_DEPTH = 0.72  # of a class's own colour where it is certain, so that markers stand out
+_CORNERS = {
+    "upper right": (1, 1),
+    "upper left": (0, 1),
+    "lower right": (1, 0),
+    "lower left": (0, 0),
+}
+
+
+def class_map(
+    ax: Axes,
+    grid_x: np.ndarray,
+    grid_y: np.ndarray,
+    probabilities: np.ndarray,
+    *,
+    classes: Sequence[object],
+    X: np.ndarray | None = None,
+    y: np.ndarray | None = None,
+    rules: Sequence[BoundRule] = (),
+    names: tuple[str, str] = ("x0", "x1"),
+    inputs: tuple[int, int] = (0, 1),
+    at: np.ndarray | None = None,
+    with_legend: bool = True,
+) -> Axes:
+    """Draw the predicted class over two inputs, paler where it is less sure.
+
+    Args:
+        ax: Where to draw.
+        grid_x: Values of the first input (columns,), increasing.
+        grid_y: Values of the second input (rows,), increasing.
+        probabilities: Of each class at each place (rows, columns, classes).
+        classes: Labels of the classes; one named "green" is drawn in green.
+        X: Data (n, 2), in the order of the axes.
+        y: Their class numbers (n,); each class has a marker of its own.
+        rules: Bound class rules; their regions are outlined and hatched in the colour of
+            the class they allow.
+        names: Of the two inputs.
+        inputs: Positions of the two inputs, for rules about more.
+        at: Values (inputs,) at which the other inputs are held.
+        with_legend: Whether to put a legend below the axes.
+    """
+    grid_x, grid_y = checks.along(grid_x, "grid_x"), checks.along(grid_y, "grid_y")
+    chances = checks.probabilities(probabilities, grid_x, grid_y, classes)
+    data = checks.class_points(X, y, len(classes))
+    hues = _hues(classes)
+    _check_rules(rules, classes)
+
+    _paint(ax, grid_x, grid_y, chances, hues)
+    for index, (label, hue) in enumerate(zip(classes, hues, strict=True)):
+        here = np.empty((0, 2)) if data is None else data[0][data[1] == index]
+        ax.scatter(
+            *here.T,
+            marker=MARKERS[index % len(MARKERS)],
+            s=32,
+            color=hue,
+            edgecolors=INK,
+            linewidths=0.8,
+            label=str(label),
+            zorder=_DATA,
+        )
+    for i, (rule, name) in enumerate(zip(rules, labels(rules), strict=True)):
+        _region(ax, rule, name, inputs, at, hues, DASHES[(i + 1) % len(DASHES)])
+    tidy(ax, names)
+    if with_legend:
+        legend(ax, title="predicted class; the paler, the less sure")
+    return ax
+
+
+def class_inset(
+    ax: Axes,
+    grid_x: np.ndarray,
+    grid_y: np.ndarray,
+    probabilities: np.ndarray,
+    *,
+    classes: Sequence[object],
+    X: np.ndarray | None = None,
+    y: np.ndarray | None = None,
+    rules: Sequence[BoundRule] = (),
+    title: str = "BNN",
+    corner: str | None = None,
+    size: float = 0.34,
+    inputs: tuple[int, int] = (0, 1),
+    at: np.ndarray | None = None,
+) -> Axes:
+    """Put a small map, of the baseline say, into a corner of another one.
+
+    The corner with the fewest data points and rules is taken unless one is named:
+    "upper right", "upper left", "lower right" or "lower left". `size` is the share of
+    each side it takes. The other arguments are those of `class_map`.
+
+    Returns:
+        The inset's own axes.
+    """
+    if corner is not None and corner not in _CORNERS:
+        raise SettingError(
+            f"`corner` is one of {listing(map(repr, _CORNERS))}, got {corner!r}."
+        )
+    if not 0 < size < 1:
+        raise SettingError(
+            f"`size` is a share of the axes between 0 and 1, got {size}."
+        )
+    right, top = _CORNERS[corner or _emptiest(ax, size)]
+    left, low = (1 - size) * right, (1 - size) * top
+    inset = ax.inset_axes((left, low, size, size), zorder=_INSET)
+    class_map(
+        inset,
+        grid_x,
+        grid_y,
+        probabilities,
+        classes=classes,
+        X=X,
+        y=y,
+        rules=rules,
+        inputs=inputs,
+        at=at,
+        with_legend=False,
+    )
+    for points in _markers(inset):
+        points.set(sizes=[7], linewidths=0.4)
+    for line in inset.lines:
+        line.set_linewidth(line.get_linewidth() / 2)
+    for patch in inset.patches:
+        patch.set_hatch(None)
+    inset.set(xlabel="", ylabel="", xticks=[], yticks=[])
+    inset.spines[:].set(visible=True, color=INK, linewidth=1.2)
+    inset.text(
+        0.05,
+        0.95,
+        title,
+        transform=inset.transAxes,
+        va="top",
+        fontsize=SMALL,
+        path_effects=[patheffects.withStroke(linewidth=2.5, foreground="white")],
+        zorder=_INSET,
+    )
+    return inset
+
+
+def _paint(
+    ax: Axes,
+    grid_x: np.ndarray,
+    grid_y: np.ndarray,
+    chances: np.ndarray,
+    hues: list[str],
+) -> None:
+    count = chances.shape[-1]
+    best = chances.argmax(axis=-1)
+    sure = (chances.max(axis=-1) * count - 1) / (count - 1)
+    colors = np.array([to_rgb(hue) for hue in hues])[best]
+    depth = _DEPTH * np.clip(sure, 0.0, 1.0)[..., None]
+    paint = 1 - depth * (1 - colors)
+    # As vectors, every grid cell would be a shape of its own in the SVG.
+    ax.pcolormesh(
+        grid_x, grid_y, paint, shading="nearest", rasterized=True, zorder=_MAP
+    )
+    ax.set(xlim=(grid_x[0], grid_x[-1]), ylim=(grid_y[0], grid_y[-1]))
+    # With two classes the second's border is the first's.
+    for index in range(count if count > 2 else 1):
+        rest = np.delete(chances, index, axis=-1).max(axis=-1)
+        lead = chances[..., index] - rest
+        if lead.min() < 0 < lead.max():
+            ax.contour(
+                grid_x, grid_y, lead, [0.0], colors=INK, linewidths=1.1, zorder=_BORDER
+            )
+
+
+def _region(
+    ax: Axes,
+    rule: BoundRule,
+    name: str,
+    inputs: tuple[int, int],
+    at: np.ndarray | None,
+    hues: list[str],
+    dashes: object,
+) -> None:
+    place = placing(rule, inputs, at)
+
+    def inside(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return rule.applies(place(x, y))
+
+    xlim: Limits = ax.get_xlim()
+    ylim: Limits = ax.get_ylim()
+    outline = trace(inside, xlim, ylim, edges(rule, inputs[0]))
+    mask = rule.claim.mask if isinstance(rule.claim, AllowedClasses) else ()
+    allowed = [hue for hue, fits in zip(hues, mask, strict=True) if fits]
+    hue = allowed[0] if len(allowed) == 1 else INK
+    edge = to_rgba(hue, 0.9)
+    patch = PathPatch(outline.fill, facecolor="none", edgecolor=edge, zorder=_REGION)
+    patch.set(linewidth=0.0, hatch="//")
+    ax.add_artist(patch)
+    for color, width, dash in (("white", 3.8, "-"), (hue, 1.8, dashes)):
+        line = Line2D(*outline.boundary.T, color=color, linewidth=width)
+        line.set(linestyle=dash, zorder=_REGION)
+        ax.add_artist(line)
+    # The patch has no edge, since limits may cut it off; the legend's sample has one.
+    sample = PathPatch(Path(np.empty((0, 2))), facecolor="none", edgecolor=hue)
+    sample.set(linewidth=1.5, linestyle=dashes, hatch="//", zorder=_REGION)
+    sample.set_label(_says(rule, name, outline.is_empty))
+    ax.add_artist(sample)
+
+
+def _says(rule: BoundRule, name: str, is_empty: bool) -> str:
+    unseen = " (out of view)" if is_empty else ""
+    if rule.rule.name is None or not isinstance(rule.claim, AllowedClasses):
+        return f"“{name}”{unseen}"
+    pairs = zip(rule.schema.classes or (), rule.claim.mask, strict=True)
+    return f"“{name}”: {' or '.join(str(c) for c, fits in pairs if fits)}{unseen}"
+
+
+def _check_rules(rules: Sequence[BoundRule], classes: Sequence[object]) -> None:
+    for rule in rules:
+        known = rule.schema.classes
+        if known is None:
+            raise SettingError(
+                f"rule {rule.name!r} speaks of real outputs, not of classes. Draw it with "
+                "`regression` or `shade_rules`."
+            )
+        if list(map(str, known)) != list(map(str, classes)):
+            raise SettingError(
+                f"`classes` are those of rule {rule.name!r}, in its order: "
+                f"{listing(known)}, got {listing(classes)}."
+            )
+
+
+def _hues(classes: Sequence[object]) -> list[str]:
+    """A class named after a colour gets it; the others take what is left, in order."""
+    names = [str(label).lower() for label in classes]
+    free = [hue for word, hue in CLASS_HUES.items() if word not in names]
+    free = free or list(CLASS_HUES.values())
+    taken = iter(range(len(names)))
+    return [CLASS_HUES.get(n) or free[next(taken) % len(free)] for n in names]
+
+
+def _markers(ax: Axes) -> list[PathCollection]:
+    return [found for found in ax.collections if isinstance(found, PathCollection)]
+
+
+def _emptiest(ax: Axes, size: float) -> str:
+    marks = [np.asarray(found.get_offsets()) for found in _markers(ax)]
+    marks += [np.asarray(patch.get_path().vertices) for patch in ax.patches]
+    placed = [mark for mark in marks if len(mark)]
+    if not placed:
+        return "upper right"
+    spots = ax.transData.transform(np.concatenate(placed))
+    spots = ax.transAxes.inverted().transform(spots)
+
+    def covered(corner: str) -> int:
+        right, top = _CORNERS[corner]
+        beside = spots[:, 0] > 1 - size if right else spots[:, 0] < size
+        level = spots[:, 1] > 1 - size if top else spots[:, 1] < size
+        return int((beside & level).sum())
+
+    return min(_CORNERS, key=covered)

@@ -1,0 +1,181 @@
+"""Rules on a picture of one input and one output."""
+
+from collections.abc import Sequence
+from itertools import count
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.container import Container
+from matplotlib.lines import Line2D
+from matplotlib.patches import PathPatch
+
+from ocbnn.plots import checks
+from ocbnn.plots.slices import edges, labels, mentioned, placing, refuse_classes
+from ocbnn.plots.style import DASHES, GREEN, GREY, HATCHES, RED, legend
+from ocbnn.plots.trace import Inside, Limits, Outline, trace
+from ocbnn.rules import BoundRule, Expectation, Forbidden, evaluate
+from ocbnn.rules.words import listing
+
+# Sets lie below the bands and lines of functions; what a rule expects is thin or dashed
+# and lies on top, as a good fit would hide it.
+_SET, _EDGE, _EXPECTED_EDGE, _EXPECTED = 0.4, 0.5, 2.6, 3.4
+
+
+def shade_rules(
+    ax: Axes,
+    rules: Sequence[BoundRule],
+    xlim: Limits,
+    ylim: Limits,
+    input: int = 0,
+    output: int = 0,
+    *,
+    at: np.ndarray | None = None,
+    with_legend: bool = True,
+) -> Axes:
+    """Draw what rules say about one output along one input.
+
+    Outputs that break a rule are red and hatched; what a rule expects is a green line
+    with a band of ±2 sd; both only over the rule's region, and exactly there. A rule
+    that cannot be drawn here (a custom term, a relation between several outputs) marks its
+    region at the foot of the axes and says so in the legend. Rules about other outputs
+    are left out, and so are those that the axes already show.
+
+    Args:
+        ax: Where to draw.
+        rules: Bound rules of a schema with real outputs.
+        xlim: How far to draw along the input; the view is not changed.
+        ylim: How far to draw along the output.
+        input: Position of the input on the horizontal axis.
+        output: Position of the output on the vertical axis.
+        at: Values (inputs,) at which the inputs that are not shown are held.
+        with_legend: Whether to put a legend below the axes.
+    """
+    xlim, ylim = checks.limits(xlim, "xlim"), checks.limits(ylim, "ylim")
+    refuse_classes(rules)
+    present = set(ax.get_legend_handles_labels()[1])
+    hatches, dashes = count(), count()
+    for rule, name in zip(rules, labels(rules), strict=True):
+        outputs = mentioned(rule, "output")
+        view = _View(rule, input, output, at, xlim, ylim)
+        if isinstance(rule.claim, Forbidden) and outputs == [output]:
+            label, hatch = f"forbidden by “{name}”", next(hatches)
+            if label not in present:
+                _forbidden(ax, view, label, HATCHES[hatch % len(HATCHES)])
+        elif isinstance(rule.claim, Expectation) and outputs == [output]:
+            label, dash = f"expected by “{name}”, ±2 sd", next(dashes)
+            if label not in present:
+                _expected(ax, view, rule.claim, label, DASHES[1 + dash % (len(DASHES) - 1)])
+        elif output in outputs or not rule.is_checkable:
+            label = f"“{name}” {_why_not(rule, outputs)}"
+            if label not in present:
+                _foot(ax, view, label)
+    if with_legend:
+        legend(ax)
+    return ax
+
+
+class _View:
+    """A rule seen along one input and one output."""
+
+    def __init__(
+        self,
+        rule: BoundRule,
+        input: int,
+        output: int,
+        at: np.ndarray | None,
+        xlim: Limits,
+        ylim: Limits,
+    ) -> None:
+        self.rule, self.xlim, self.ylim = rule, xlim, ylim
+        self._rows = placing(rule, [input], at)
+        self._edges, self._output = edges(rule, input), output
+
+    def place(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Full rows of inputs and outputs; outputs the rule ignores are NaN."""
+        Y = np.full((len(y), len(self.rule.schema.outputs)), np.nan)
+        Y[:, self._output] = y
+        return self._rows(x), Y
+
+    def applies(self, x: np.ndarray) -> np.ndarray:
+        return self.rule.applies(self._rows(x))
+
+    def breaks(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return ~self.rule.holds(*self.place(x, y))
+
+    def agrees(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return self.applies(x) & self.rule.holds(*self.place(x, y))
+
+    def outline(self, inside: Inside) -> Outline:
+        return trace(inside, self.xlim, self.ylim, self._edges)
+
+
+def _forbidden(ax: Axes, view: _View, label: str, hatch: str) -> None:
+    outline = view.outline(view.breaks)
+    if outline.is_empty:
+        label += " (out of view)"
+    patch = PathPatch(
+        outline.fill,
+        facecolor=to_rgba(RED, 0.16),
+        edgecolor=to_rgba(RED, 0.55),
+        linewidth=0.0,
+        hatch=hatch,
+        label=label,
+        zorder=_SET,
+    )
+    # `add_artist` leaves the view alone; a forbidden set often has no end.
+    ax.add_artist(patch)
+    ax.add_artist(_line(outline.boundary, color=RED, linewidth=1.0, zorder=_EDGE))
+
+
+def _expected(
+    ax: Axes, view: _View, claim: Expectation, label: str, dashes: object
+) -> None:
+    outline = view.outline(view.agrees)
+    ax.add_artist(
+        _line(outline.boundary, color=GREEN, linewidth=0.8, zorder=_EXPECTED_EDGE)
+    )
+    band = PathPatch(
+        outline.fill,
+        facecolor=to_rgba(GREEN, 0.22),
+        edgecolor="none",
+        zorder=_SET,
+    )
+    ax.add_artist(band)
+    lines = []
+    for mean, sd in zip(claim.means, claim.sds, strict=True):
+
+        def excess(x: np.ndarray, y: np.ndarray, mean=mean) -> np.ndarray:
+            X, Y = view.place(x, y)
+            value = evaluate(claim.target, X, Y, np) - evaluate(mean, X, Y, np)
+            return np.where(view.applies(x), value, np.nan)
+
+        with np.errstate(invalid="ignore"):
+            curves = view.outline(lambda x, y: excess(x, y) <= 0).curves
+            # The target may leap over its mean, or end: there it has no such value.
+            away = ~(np.abs(excess(curves[:, 0], curves[:, 1])) <= sd)
+        curves[away] = np.nan
+        line = _line(curves, color=GREEN, linewidth=1.8, zorder=_EXPECTED)
+        line.set(linestyle=dashes)
+        lines.append(ax.add_artist(line))
+    ax.add_container(Container((band, lines[0]), label=label))
+
+
+def _foot(ax: Axes, view: _View, label: str) -> None:
+    x = np.linspace(*view.xlim, 1001)
+    inside = np.where(view.applies(x), 0.0, np.nan)
+    foot = np.column_stack([x, inside])
+    line = _line(foot, color=GREY, linewidth=5.0, alpha=0.6, label=label, zorder=_EDGE)
+    line.set_transform(ax.get_xaxis_transform())
+    line.set_solid_capstyle("butt")
+    ax.add_artist(line)
+
+
+def _why_not(rule: BoundRule, outputs: list[int]) -> str:
+    if not rule.is_checkable:
+        return "speaks here (custom)"
+    return f"relates {listing(rule.schema.outputs[i] for i in outputs)} here"
+
+
+def _line(points: np.ndarray, **settings: object) -> Line2D:
+    return Line2D(points[:, 0], points[:, 1], **settings)  # pyright: ignore

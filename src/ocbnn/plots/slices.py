@@ -1,0 +1,84 @@
+"""Which rules a picture can show, and the full rows of inputs behind its axes."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ocbnn.core.errors import SettingError
+from ocbnn.rules import BoundRule, Expectation, Forbidden
+from ocbnn.rules.normal_form import columns
+from ocbnn.rules.words import listing
+
+
+def placing(
+    rule: BoundRule, shown: Sequence[int], at: np.ndarray | None
+) -> Callable[..., np.ndarray]:
+    """Make rows (n, inputs) of the shown inputs' values, the others being as in `at`."""
+    names = rule.schema.inputs
+    for index in shown:
+        if not 0 <= index < len(names):
+            raise SettingError(
+                f"rule {rule.name!r} has the inputs 0 to {len(names) - 1} "
+                f"({listing(names)}), but the picture shows input {index}."
+            )
+    hidden = [names[i] for i in mentioned(rule, "input") if i not in shown]
+    if hidden and at is None:
+        raise SettingError(
+            f"rule {rule.name!r} speaks of {listing(hidden)}, which the picture does "
+            f"not show. Pass `at=`, one value for each of the {len(names)} inputs, to "
+            "say where the others are held."
+        )
+    row = np.full(len(names), np.nan) if at is None else np.asarray(at, dtype=float)
+    if row.shape != (len(names),):
+        raise SettingError(
+            f"`at` has shape ({len(names)},), one value per input ({listing(names)}), "
+            f"got {row.shape}."
+        )
+
+    def place(*values: np.ndarray) -> np.ndarray:
+        X = np.repeat(row[None], len(values[0]), axis=0)
+        for index, column in zip(shown, values, strict=True):
+            X[:, index] = column
+        return X
+
+    return place
+
+
+def mentioned(rule: BoundRule, kind: str) -> list[int]:
+    """Positions of the inputs or outputs that a rule speaks of."""
+    match rule.claim:
+        case Forbidden(_, condition):
+            nodes = [condition]
+        case Expectation(target, means):
+            nodes = [target, *means]
+        case _:
+            nodes = []
+    found = {c.index for node in nodes for c in columns(node) if c.kind == kind}
+    if kind == "input":
+        found |= set(rule.region.columns)
+    return sorted(found)
+
+
+def edges(rule: BoundRule, input: int) -> list[float]:
+    """Finite ends of a rule's region along one input, and the middle between them."""
+    ends = [float(bound[input]) for bound in rule.region.box()]
+    return [end for end in (*ends, sum(ends) / 2) if np.isfinite(end)]
+
+
+def labels(rules: Sequence[BoundRule]) -> list[str]:
+    """Names of rules, numbered where two share one."""
+    names = [rule.name for rule in rules]
+    return [
+        name if (copy := names[:i].count(name)) == 0 else f"{name} ({copy + 1})"
+        for i, name in enumerate(names)
+    ]
+
+
+def refuse_classes(rules: Sequence[BoundRule]) -> None:
+    """Stop where a class rule meets a picture of real outputs."""
+    for rule in rules:
+        if rule.schema.is_classification:
+            raise SettingError(
+                f"rule {rule.name!r} speaks of classes, which have no place on an axis "
+                "of real outputs. Draw it with `class_map`."
+            )

@@ -1,0 +1,112 @@
+"""Where along an input, and how often, draws break each rule."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
+
+from ocbnn.core.errors import DataError, SettingError
+from ocbnn.plots import checks
+from ocbnn.plots.slices import labels, placing
+from ocbnn.plots.style import DASHES, HUES, legend, tidy
+from ocbnn.rules import BoundRule
+
+
+def violation_profile(
+    ax: Axes,
+    x: np.ndarray,
+    values: np.ndarray,
+    rules: Sequence[BoundRule],
+    *,
+    input: int = 0,
+    at: np.ndarray | None = None,
+    with_legend: bool = True,
+) -> Axes:
+    """Draw the share of draws that break each rule, along its region only.
+
+    A rule that every draw keeps is a line at zero. The legend gives the share over all
+    draws and all inputs of `x` in the region; custom rules, which cannot be broken, are
+    named there as such.
+
+    Args:
+        ax: Where to draw.
+        x: Inputs (n,), increasing.
+        values: Every draw's outputs there: (draws, n) for one output, else
+            (draws, n, outputs); for classes whole numbers (draws, n).
+        rules: Bound rules.
+        input: Position of the input along `x`.
+        at: Values (inputs,) at which the other inputs are held.
+        with_legend: Whether to put a legend below the axes.
+    """
+    if not rules:
+        raise SettingError("`rules` is empty: there is nothing to break. Pass a rule.")
+    x = checks.along(x)
+    for i, (rule, name) in enumerate(zip(rules, labels(rules), strict=True)):
+        X = placing(rule, [input], at)(x)
+        inside = rule.applies(X)
+        share, said = _share(rule, X, values, inside)
+        ax.plot(
+            x,
+            np.where(inside, share, np.nan),
+            color=HUES[i % len(HUES)],
+            linestyle=DASHES[i % len(DASHES)],
+            # Later lines are thinner, so that one at zero does not hide another.
+            linewidth=max(3.4 - 0.7 * i, 1.2),
+            marker="o" if inside.sum() == 1 else None,
+            label=f"“{name}”: {said}",
+            solid_capstyle="butt",
+            clip_on=False,
+        )
+    ax.set_xlim(x[0], x[-1])
+    ax.set_ylim(-0.03, 1.03)
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    ax.axhline(0.0, color="0.8", linewidth=0.6, zorder=0.5)
+    tidy(ax, (rules[0].schema.inputs[input], "draws that break the rule"))
+    if with_legend:
+        legend(ax)
+    return ax
+
+
+def _share(
+    rule: BoundRule, X: np.ndarray, values: np.ndarray, inside: np.ndarray
+) -> tuple[np.ndarray, str]:
+    if not rule.is_checkable:
+        return np.full(len(X), np.nan), "custom, cannot be broken"
+    share = (~rule.holds(X, _outputs(rule, values, len(X)))).mean(axis=0)
+    if not inside.any():
+        return share, "no input of `x` in its region"
+    return share, _spell(float(share[inside].mean()))
+
+
+def _outputs(rule: BoundRule, values: np.ndarray, n: int) -> np.ndarray:
+    values = np.asarray(values)
+    count = len(rule.schema.outputs)
+    if rule.schema.is_classification:
+        expected, fits = f"(draws, {n}) of whole class numbers", values.ndim == 2
+        fits = fits and np.issubdtype(values.dtype, np.integer)
+    elif count == 1 and values.ndim == 2:
+        values = values[..., None]
+        expected, fits = f"(draws, {n})", True
+    else:
+        expected = f"(draws, {n}, {count})" if count > 1 else f"(draws, {n})"
+        fits = values.ndim == 3 and values.shape[2] == count
+    if not fits or values.shape[1] != n or len(values) == 0:
+        shape = np.shape(values) if count > 1 or values.ndim != 3 else values.shape[:2]
+        raise DataError(
+            f"`values` has shape {expected}, as `x` has {n} inputs and rule "
+            f"{rule.name!r} {count} output{'s' if count > 1 else ''}, got "
+            f"{values.dtype} of shape {shape}. Pass one row per draw."
+        )
+    return values
+
+
+def _spell(share: float) -> str:
+    """Never round a broken rule to zero.
+
+    >>> _spell(0.0), _spell(1e-6), _spell(0.1234)
+    ('0 %', '< 0.01 %', '12.34 %')
+    """
+    if share == 0.0:
+        return "0 %"
+    return "< 0.01 %" if share < 1e-4 else f"{100 * share:.2f} %"

@@ -1,0 +1,129 @@
+"""How observations scatter around the network's output."""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from ocbnn.core.errors import SettingError
+from ocbnn.core.types import Outputs, Position, RandomKey, Scalar, Targets
+from ocbnn.networks.base import array_spec
+
+
+class Likelihood(eqx.Module):
+    """The density of observations, with parameters of its own or none.
+
+    Parameters are part of the position, next to the weights, and have a prior.
+    """
+
+    @abc.abstractmethod
+    def shapes(self) -> Position:
+        """The parameters' structure; an empty dictionary when there are none."""
+
+    @abc.abstractmethod
+    def sample_parameters(self, key: RandomKey) -> Position:
+        """One draw of the parameters from their prior."""
+
+    @abc.abstractmethod
+    def log_prior(self, parameters: Position) -> Scalar:
+        """Log density of the parameters' prior."""
+
+    @abc.abstractmethod
+    def loglik(
+        self, parameters: Position, outputs: Outputs, targets: Targets
+    ) -> Float[Array, " rows"]:
+        """Log density of each observed row."""
+
+
+class GaussianNoise(Likelihood):
+    r"""$y \sim N(\phi(x), \sigma^2)$ for every output, with $\sigma$ known or inferred.
+
+    When inferred, $\log\sigma_o \sim N(\log s_o, w^2)$ for each output $o$: `sd` is the
+    prior's median $s$ and `spread` its width $w$; zero spread means known.
+    """
+
+    sd: Float[Array, " outputs"]
+    spread: float = 0.0
+    known: bool = eqx.field(static=True, default=True)
+
+    @classmethod
+    def fixed(cls, sd: float, outputs: int = 1) -> "GaussianNoise":
+        """Noise of one known standard deviation."""
+        _check_positive(sd, "noise")
+        return cls(jnp.full((outputs,), sd))
+
+    @classmethod
+    def inferred(
+        cls, median: float, outputs: int = 1, spread: float = 1.0
+    ) -> "GaussianNoise":
+        """Noise that is learned, one standard deviation per output."""
+        _check_positive(median, "the median of the noise")
+        _check_positive(spread, "the spread of the noise prior")
+        return cls(jnp.full((outputs,), median), spread, known=False)
+
+    def shapes(self) -> Position:
+        """One log standard deviation per output, if inferred."""
+        return {} if self.known else {"log_sd": array_spec(self.sd.size)}
+
+    def noise(self, parameters: Position) -> Float[Array, " outputs"]:
+        """The standard deviation of every output."""
+        return self.sd if self.known else jnp.exp(parameters["log_sd"])
+
+    def sample_parameters(self, key: RandomKey) -> Position:
+        """Log-normal noise."""
+        if self.known:
+            return {}
+        step = self.spread * jax.random.normal(key, self.sd.shape, self.sd.dtype)
+        return {"log_sd": jnp.log(self.sd) + step}
+
+    def log_prior(self, parameters: Position) -> Scalar:
+        """Density of the logarithm of the noise, which is what is sampled."""
+        if self.known:
+            return jnp.zeros(())
+        gap = (parameters["log_sd"] - jnp.log(self.sd)) / self.spread
+        constant = jnp.log(self.spread) + 0.5 * jnp.log(2 * jnp.pi)
+        return jnp.sum(-0.5 * gap**2 - constant)
+
+    def loglik(
+        self,
+        parameters: Position,
+        outputs: Outputs,
+        targets: Float[Array, "rows outputs"],
+    ) -> Float[Array, " rows"]:
+        """Independent normals, added up over the outputs of a row."""
+        sd = self.noise(parameters).astype(outputs.dtype)
+        gap = (targets - outputs) / sd[None]
+        constant = jnp.sum(jnp.log(sd) + 0.5 * jnp.log(2.0 * jnp.pi))
+        return -0.5 * jnp.sum(gap**2, axis=1) - constant
+
+
+class Categorical(Likelihood):
+    """Classes with probabilities `softmax φ(x)`."""
+
+    def shapes(self) -> Position:
+        """No parameters."""
+        return {}
+
+    def sample_parameters(self, key: RandomKey) -> Position:
+        """No parameters."""
+        return {}
+
+    def log_prior(self, parameters: Position) -> Scalar:
+        """No parameters."""
+        return jnp.zeros(())
+
+    def loglik(
+        self, parameters: Position, outputs: Outputs, targets: Int[Array, " rows"]
+    ) -> Float[Array, " rows"]:
+        """The log probability of the observed class."""
+        logs = jax.nn.log_softmax(outputs, axis=1)
+        return jnp.take_along_axis(logs, targets[:, None], axis=1)[:, 0]
+
+
+def _check_positive(value: float, what: str) -> None:
+    if not 0 < value < float("inf"):
+        raise SettingError(
+            f"{what} must be a number above zero, got {value}. Write for example 0.1."
+        )

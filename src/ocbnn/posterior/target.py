@@ -1,0 +1,164 @@
+"""The one log density that inference sees, and its named parts.
+
+A `Target` is a pytree: data, points and scales are leaves, everything else is static.
+Functions compiled for one target serve every other of the same shape. It needs nothing
+of this library around it: hand `target.logdensity` to any sampler that takes a
+function of a pytree, and start it at `target.initial(key)`.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ocbnn.core.errors import DataError
+from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar, Targets
+from ocbnn.core.units import Units
+from ocbnn.networks import Network
+from ocbnn.posterior.likelihoods import Likelihood
+from ocbnn.priors import RuleTerm, WeightPrior
+
+
+class Model(NamedTuple):
+    """A position of a `Target`: the network's weights and the likelihood's own."""
+
+    weights: Any
+    noise: Any
+
+
+class Target(eqx.Module):
+    """`log p(W) + log g(W|C) + log p(D|W)`; without data, the constrained prior.
+
+    Attributes:
+        network: The function family, in standard units.
+        weight_prior: p(W).
+        likelihood: p(D|W), in standard units.
+        rules: The terms of g(W|C), in a person's units.
+        X: Inputs in standard units.
+        Y: Targets in standard units, or class numbers.
+        units: How the two kinds of units relate; None when they are the same.
+        batch_size: Rows per stochastic estimate; all when None.
+    """
+
+    network: Network
+    weight_prior: WeightPrior
+    likelihood: Likelihood
+    rules: tuple[RuleTerm, ...] = ()
+    X: Inputs | None = None
+    Y: Targets | None = None
+    units: Units | None = None
+    batch_size: int | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self) -> None:
+        if (self.X is None) != (self.Y is None):
+            raise DataError("a target needs both inputs X and targets Y, or neither.")
+        if self.X is not None and self.Y is not None:
+            if self.X.shape[0] != self.Y.shape[0]:
+                raise DataError(
+                    "X and Y need one row per observation, got "
+                    f"{self.X.shape[0]} and {self.Y.shape[0]} rows."
+                )
+            if self.X.shape[1] != self.network.inputs:
+                raise DataError(
+                    f"the network takes {self.network.inputs} inputs, but X has "
+                    f"{self.X.shape[1]} columns."
+                )
+
+    @property
+    def rows(self) -> int:
+        """How many observations there are."""
+        return 0 if self.X is None else self.X.shape[0]
+
+    def shapes(self) -> Model:
+        """The structure of a position."""
+        return Model(self.network.shapes(), self.likelihood.shapes())
+
+    def initial(self, key: RandomKey) -> Model:
+        """A draw from the prior on weights and noise, rules aside."""
+        key_weights, key_noise = jax.random.split(key)
+        return Model(
+            self.weight_prior.sample(key_weights, self.network),
+            self.likelihood.sample_parameters(key_noise),
+        )
+
+    def logdensity(self, position: Model) -> Scalar:
+        """The exact log density: all data, fixed points."""
+        reference, rest = self.split(position)
+        return reference + rest
+
+    def split(self, position: Model) -> tuple[Scalar, Scalar]:
+        """The part that `initial` draws from, and the part that rules and data add."""
+        points = [term.points for term in self.rules]
+        logs, data = self._added(position, points, self.X, self.Y, 1.0)
+        return self._reference(position), sum(logs, start=data)
+
+    def stochastic_logdensity(self, position: Model, key: RandomKey) -> Scalar:
+        """An estimate from a batch of rows, rescaled, and fresh points for each rule.
+
+        Its mean over keys is the log density with the rules' points averaged out.
+        """
+        key_rows, key_points = jax.random.split(key)
+        X, Y, factor = self.X, self.Y, 1.0
+        if X is not None and Y is not None and self.batch_size is not None:
+            size = min(self.batch_size, self.rows)
+            rows = jax.random.randint(key_rows, (size,), 0, self.rows)
+            X, Y, factor = X[rows], Y[rows], self.rows / size
+        keys = jax.random.split(key_points, max(1, len(self.rules)))
+        points = [t.fresh(k) for t, k in zip(self.rules, keys, strict=False)]
+        logs, data = self._added(position, points, X, Y, factor)
+        return self._reference(position) + sum(logs, start=data)
+
+    def parts(self, position: Model) -> dict[str, Scalar]:
+        """Every rule's share of the log density beside those of weights and data."""
+        points = [term.points for term in self.rules]
+        logs, data = self._added(position, points, self.X, self.Y, 1.0)
+        shares = {"weights": self._reference(position)}
+        for term, log in zip(self.rules, logs, strict=True):
+            shares[f"rule {term.bound.name!r}"] = log
+        return {**shares, "data": data}
+
+    def _reference(self, position: Model) -> Scalar:
+        weights = self.weight_prior.logdensity(self.network, position.weights)
+        return weights + self.likelihood.log_prior(position.noise)
+
+    def _added(
+        self,
+        position: Model,
+        points: list[Inputs],
+        X: Inputs | None,
+        Y: Targets | None,
+        factor: float,
+    ) -> tuple[list[Scalar], Scalar]:
+        """Each rule's `log g` and the data's log likelihood, in one forward pass."""
+        inner = points if self.units is None else map(self.units.traced_inputs, points)
+        blocks = [*([] if X is None else [X]), *inner]
+        if not blocks:
+            return [], jnp.zeros(())
+        values = self.network.batch(position.weights, jnp.concatenate(blocks))
+        split = _split_rows(values, [block.shape[0] for block in blocks])
+        data = jnp.zeros((), values.dtype)
+        if X is not None and Y is not None:
+            logs = self.likelihood.loglik(position.noise, split[0], Y)
+            data, split = factor * jnp.sum(logs), split[1:]
+        rules = [
+            term.log_g(xs, self._in_units(ys), self.function(position))
+            for term, xs, ys in zip(self.rules, points, split, strict=True)
+        ]
+        return rules, data
+
+    def function(self, position: Model) -> Function:
+        """The function of one position, from and to a person's units."""
+        if self.units is None:
+            return lambda x: self.network.apply(position.weights, x)
+        inner = self.units.traced_inputs
+        return lambda x: self._in_units(self.network.apply(position.weights, inner(x)))
+
+    def _in_units(self, ys: Float[Array, "... outputs"]) -> Float[Array, "... outputs"]:
+        return ys if self.units is None else self.units.traced_outputs(ys)
+
+
+def _split_rows(values: Outputs, sizes: list[int]) -> list[Outputs]:
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return [values[a : a + n] for a, n in zip(starts, sizes, strict=True)]

@@ -1,0 +1,111 @@
+"""Choosing where a rule's points come from."""
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+
+from ocbnn.core.errors import RegionError
+from ocbnn.core.points import (
+    BoxPoints,
+    OwnPoints,
+    PointSampler,
+    PoolPoints,
+    like_data_pool,
+    rejection_pool,
+)
+from ocbnn.core.randomness import numpy_generator
+from ocbnn.core.types import RandomKey
+from ocbnn.rules import BoundRule
+
+
+def make_sampler(
+    bound: BoundRule, key: RandomKey, rows: np.ndarray | None = None
+) -> PointSampler:
+    """The sampler a rule asks for, or the one its region suggests.
+
+    Args:
+        bound: The rule.
+        key: Decides the scrambling of the points.
+        rows: Data rows in the user's units, for `sampler="like-data"`.
+
+    Raises:
+        RegionError: When the region is unbounded and no sampler was named, or when
+            no point could be found in it.
+    """
+    choice = bound.rule.sampler
+    if callable(choice):
+        return OwnPoints(choice)  # pyright: ignore[reportArgumentType]
+    if choice is not None and not isinstance(choice, str):
+        return PoolPoints(_checked_points(bound, np.asarray(choice, float)))
+    if choice == "like-data":
+        return PoolPoints(_like_data(bound, key, rows))
+    return _in_box(bound, key)
+
+
+def _in_box(bound: BoundRule, key: RandomKey) -> PointSampler:
+    lower, upper = bound.region.box()
+    unbounded = ~(np.isfinite(lower) & np.isfinite(upper))
+    if unbounded.any():
+        names = [bound.schema.inputs[i] for i in np.flatnonzero(unbounded)]
+        raise RegionError(
+            f"the region of rule {bound.name!r} has no bounds for "
+            f"{', '.join(map(repr, names))}, so no points can be drawn evenly in it. "
+            f"Bound it (for example `0 <= {names[0]} <= 1` in the condition), or write "
+            'sampler="like-data" to move data rows into the region, or pass your own '
+            "sampler=function or sampler=points."
+        )
+    seed = int(numpy_generator(key).integers(2**31))
+    if bound.region.is_box:
+        return BoxPoints(lower, upper, bound.rule.points, seed)
+    contains = bound.region.contains
+    return PoolPoints(rejection_pool(bound.name, contains, lower, upper, seed))
+
+
+def _like_data(bound: BoundRule, key: RandomKey, rows: np.ndarray | None) -> np.ndarray:
+    if rows is None or len(rows) == 0:
+        raise RegionError(
+            f'rule {bound.name!r} asks for sampler="like-data", but there are no data. '
+            "Fit with data, or bound the region and leave the sampler out."
+        )
+    lower, upper = bound.region.box()
+    return like_data_pool(
+        bound.name,
+        bound.region.contains,
+        tuple(bound.region.columns),
+        lower,
+        upper,
+        np.asarray(rows, float),
+        numpy_generator(key),
+    )
+
+
+def _checked_points(bound: BoundRule, points: np.ndarray) -> np.ndarray:
+    width = len(bound.schema.inputs)
+    if points.ndim != 2 or points.shape[1] != width or len(points) == 0:
+        raise RegionError(
+            f"the points given to rule {bound.name!r} must be an array of shape "
+            f"(points, {width}), one column per input, got {points.shape}."
+        )
+    inside = bound.region.contains(points)
+    if not inside.all():
+        worst = points[np.flatnonzero(~inside)[0]].tolist()
+        raise RegionError(
+            f"{int((~inside).sum())} of the {len(points)} points given to rule "
+            f"{bound.name!r} lie outside its region, the first at {worst}. Leave them "
+            "out, or widen the region."
+        )
+    return points
+
+
+def check_own_sampler(
+    bound: BoundRule, function: Callable[..., object], key: RandomKey
+) -> None:
+    """Refuse a user's sampler whose points have another shape than asked for."""
+    count, width = bound.rule.points, len(bound.schema.inputs)
+    shape = jax.eval_shape(lambda k: function(k, count), key).shape  # pyright: ignore
+    if shape != (count, width):
+        raise RegionError(
+            f"the sampler of rule {bound.name!r} must return points of shape "
+            f"({count}, {width}) when called with (key, {count}), got {shape}."
+        )

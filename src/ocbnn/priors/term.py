@@ -1,0 +1,121 @@
+"""One rule as a term of the log density: `log g` at its points.
+
+The number of points and the weight of the whole are separate: more points look at more
+places, while `strength` (forbid, require) or `weight` (expect, classes) says how much
+the rule counts.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ocbnn.core.errors import RuleError
+from ocbnn.core.points import OwnPoints, PointSampler
+from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar, Site
+from ocbnn.priors.claims import (
+    AtomScales,
+    atom_scales,
+    component_logpdfs,
+    dirichlet_logpdf,
+    softened_violation,
+    unit_scales,
+)
+from ocbnn.priors.placing import check_own_sampler, make_sampler
+from ocbnn.rules import (
+    AllowedClasses,
+    BoundRule,
+    CustomTerm,
+    Expectation,
+    Forbidden,
+)
+
+
+class RuleTerm(eqx.Module):
+    """A bound rule, the points at which it is felt, and the scale of its claims."""
+
+    bound: BoundRule = eqx.field(static=True)
+    sampler: PointSampler
+    points: Inputs  # fixed for algorithms with an exact target
+    scales: AtomScales
+
+    @property
+    def count(self) -> int:
+        """How many points the rule is felt at."""
+        return self.bound.rule.points
+
+    def fresh(self, key: RandomKey) -> Inputs:
+        """New points, for algorithms that redraw them at every step."""
+        return self.sampler.sample(key, self.count)
+
+    def log_g(self, xs: Inputs, ys: Outputs, function: Function) -> Scalar:
+        """`log g(W|C)` of this rule, given the network's values at its points."""
+        rule, claim = self.bound.rule, self.bound.claim
+        sites = lambda one: jax.vmap(lambda x, y: one(Site(x, y, function)))(xs, ys)
+        weight = 1.0 if rule.weight is None else rule.weight / xs.shape[0]
+        match claim:
+            case Forbidden():
+                c = sites(lambda s: softened_violation(claim, self.scales, rule, s))
+                return -rule.strength * jnp.mean(c)
+            case Expectation():
+                logs = sites(lambda s: component_logpdfs(claim, s))
+                log_share = jnp.log(jnp.array(claim.weights, logs.dtype))
+                if rule.per == "region":
+                    return jax.nn.logsumexp(log_share + weight * jnp.sum(logs, axis=0))
+                mixed = jax.nn.logsumexp(log_share[None] + logs, axis=1)
+                return weight * jnp.sum(mixed)
+            case AllowedClasses():
+                logs = sites(lambda s: dirichlet_logpdf(claim, rule, s))
+                return weight * jnp.sum(logs)
+            case CustomTerm():
+                return jnp.asarray(claim.log_g(xs, ys)).astype(ys.dtype)
+        raise TypeError(claim)
+
+
+def make_term(
+    bound: BoundRule,
+    key: RandomKey,
+    *,
+    rows: np.ndarray | None = None,
+    reference: Float[Array, "rows outputs"] | None = None,
+    output_scale: Float[Array, " outputs"] | None = None,
+) -> RuleTerm:
+    """Place a rule's points and measure its claims.
+
+    Args:
+        bound: The rule.
+        key: Decides the points.
+        rows: Data rows, for rules whose points shall look like the data.
+        reference: Typical outputs, at which the claims' slopes are measured.
+        output_scale: The natural size of each output; one when left out, as in the
+            paper, whose problems are not standardised.
+    """
+    key_make, key_points = jax.random.split(key)
+    sampler = make_sampler(bound, key_make, rows)
+    if isinstance(sampler, OwnPoints):
+        check_own_sampler(bound, sampler.function, key_points)
+    points = jnp.asarray(sampler.sample(key_points, bound.rule.points), float)
+    scales: AtomScales = ()
+    if isinstance(bound.claim, Forbidden):
+        if output_scale is None:
+            scales = unit_scales(bound.claim)
+        else:
+            outputs = len(bound.schema.outputs)
+            ys = jnp.zeros((1, outputs)) if reference is None else reference[:64]
+            scales = atom_scales(bound.claim, points[:16], ys, output_scale)
+    if isinstance(bound.claim, CustomTerm):
+        _check_custom(bound, bound.claim, points)
+    return RuleTerm(bound, sampler, points, scales)
+
+
+def _check_custom(bound: BoundRule, claim: CustomTerm, points: Inputs) -> None:
+    classes = bound.schema.classes
+    width = len(bound.schema.outputs) if classes is None else len(classes)
+    ys = jax.ShapeDtypeStruct((points.shape[0], width), points.dtype)
+    value = jax.eval_shape(claim.log_g, points, ys)
+    if getattr(value, "shape", None) != ():
+        raise RuleError(
+            f"log_g of rule {bound.name!r} must return one number for all the points "
+            f"together, got {value}. Sum over the points, for example jnp.sum(...)."
+        )

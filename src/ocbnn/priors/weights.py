@@ -1,0 +1,68 @@
+"""Gaussian priors on weights: the same width for all, or scaled by fan-in."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ocbnn.core.errors import SettingError
+from ocbnn.core.types import Position, RandomKey, Scalar
+from ocbnn.networks import Network
+
+KINDS = ("isotropic", "fan-in")
+
+
+class WeightPrior(eqx.Module):
+    r"""Independent normals, centred at zero.
+
+    `isotropic`: $N(0, \sigma_w^2)$ for every weight and bias, as in the paper.
+    `fan-in`: weights get $\sigma_w / \sqrt{\text{fan-in}}$ and biases $\sigma_w$, so
+    that the spread of the outputs does not grow with the width of the network.
+    """
+
+    kind: str = eqx.field(static=True, default="isotropic")
+    scale: float | Float[Array, ""] = 1.0
+
+    def __check_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise SettingError(
+                f"weight prior {self.kind!r} is not known: write one of "
+                f"{', '.join(KINDS)}."
+            )
+        if isinstance(self.scale, (int, float)) and not 0 < self.scale < float("inf"):
+            raise SettingError(
+                f"the scale of the weight prior must be above zero, got {self.scale}. "
+                "Write weight_scale=1.0."
+            )
+
+    def sd(self, network: Network) -> Position:
+        """The standard deviation of each array of weights."""
+        if self.kind == "isotropic":
+            return jax.tree.map(lambda _: jnp.asarray(self.scale), network.fan_in())
+        return jax.tree.map(
+            lambda fan: jnp.asarray(self.scale) / jnp.sqrt(float(fan)), network.fan_in()
+        )
+
+    def sample(self, key: RandomKey, network: Network) -> Position:
+        """One draw of all weights."""
+        shapes, structure = jax.tree.flatten(network.shapes())
+        sds = jax.tree.leaves(self.sd(network))
+        keys = jax.random.split(key, len(shapes))
+        draws = [
+            sd.astype(spec.dtype) * jax.random.normal(one, spec.shape, spec.dtype)
+            for one, sd, spec in zip(keys, sds, shapes, strict=True)
+        ]
+        return jax.tree.unflatten(structure, draws)
+
+    def logdensity(self, network: Network, weights: Position) -> Scalar:
+        """Log density of one draw, normalised."""
+        logs = jax.tree.map(normal_logpdf_sum, weights, self.sd(network))
+        return sum(jax.tree.leaves(logs), start=jnp.zeros(()))
+
+
+def normal_logpdf_sum(values: Float[Array, "*shape"], sd: Scalar) -> Scalar:
+    """Log density of independent normals around zero with one standard deviation."""
+    sd = sd.astype(values.dtype)
+    return -0.5 * jnp.sum((values / sd) ** 2) - values.size * (
+        jnp.log(sd) + 0.5 * jnp.log(2.0 * jnp.pi)
+    )

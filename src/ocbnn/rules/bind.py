@@ -1,0 +1,196 @@
+"""Names become columns, conditions become what the paper computes with."""
+
+import dataclasses
+from typing import NoReturn
+
+from ocbnn.core.errors import RuleError
+from ocbnn.rules.bound import (
+    AllowedClasses,
+    BoundClaim,
+    BoundRule,
+    CustomTerm,
+    Expectation,
+    Forbidden,
+)
+from ocbnn.rules.conditions import And, Condition, Not, Or
+from ocbnn.rules.normal_form import columns, leaves, names, normal_form
+from ocbnn.rules.region import region_of
+from ocbnn.rules.rule import Custom, Expect, Rule
+from ocbnn.rules.schema import Schema
+from ocbnn.rules.tree import (
+    Binary,
+    Call,
+    Column,
+    Comparison,
+    Expression,
+    Membership,
+    Name,
+    Negate,
+)
+from ocbnn.rules.words import listing, shorten
+
+
+def bind(rule: Rule, schema: Schema) -> BoundRule:
+    """Find a rule's names in a schema, and compile its region and claim.
+
+    >>> from ocbnn.rules.parse import parse_rule
+    >>> bound = bind(parse_rule("if x > 0 then y <= 3"), Schema(("x",), ("y",)))
+    >>> [str(atom) for (atom,) in bound.claim.terms]
+    ['3 - y < 0']
+
+    Raises:
+        RuleError: a name, a role or a class does not fit the schema.
+        RegionError: the region is empty.
+    """
+    name = rule.name or shorten(str(rule), 60)
+    try:
+        where = None if rule.where is None else _bind_where(rule.where, schema)
+        claim = _bind_claim(rule, schema)
+    except RuleError as error:
+        raise RuleError(f"rule {name!r}: {error}") from None
+    return BoundRule(rule, schema, name, region_of(where, schema.inputs, name), claim)
+
+
+def _bind_where(where: Condition, schema: Schema) -> Condition:
+    for leaf in leaves(where):
+        if isinstance(leaf, Membership):
+            _refuse_membership(leaf, schema)
+    bound = _condition(where, schema)
+    wrong = _mentioned(bound, "output")
+    if wrong:
+        raise RuleError(
+            f"the region ({where}) mentions the output {listing(wrong)}, but a region "
+            "is made of inputs only. Put it in the claim: "
+            "`(if OUTPUT CONDITION then CLAIM)`, or `.implies(...)`."
+        )
+    return bound
+
+
+def _bind_claim(rule: Rule, schema: Schema) -> BoundClaim:
+    claim = rule.claim
+    if isinstance(claim, Custom):
+        return CustomTerm(claim.log_g)
+    if isinstance(claim, Expect):
+        return _expectation(claim, schema)
+    if schema.is_classification:
+        return _allowed_classes(claim, schema)
+    bound = _condition(claim, schema)
+    if not _mentioned(bound, "output"):
+        _refuse_inputs_only(claim, schema)
+    return Forbidden(normal_form(bound, negated=True), bound)
+
+
+def _expectation(claim: Expect, schema: Schema) -> Expectation:
+    if schema.is_classification:
+        raise RuleError(
+            f"`~ Normal` needs a real output, but {schema.outputs[0]} is a class. "
+            f"Write `{schema.outputs[0]} in {{{(schema.classes or ('',))[0]}}}`."
+        )
+    target = _expression(claim.target, schema)
+    means = tuple(_expression(mean, schema) for mean in claim.means)
+    if not _mentioned(target, "output"):
+        raise RuleError(
+            f"({claim.target}) mentions no output, so nothing is expected of the "
+            f"function. Write an output first: `{schema.outputs[0]} ~ Normal(...)`."
+        )
+    for mean in means:
+        wrong = _mentioned(mean, "output")
+        if wrong:
+            raise RuleError(
+                f"the mean ({mean}) mentions the output {listing(wrong)}, but a mean "
+                f"is made of inputs and numbers. Move it to the left: "
+                f"`{claim.target} - ... ~ Normal(...)`."
+            )
+    return Expectation(target, means, claim.sds, claim.weights)
+
+
+def _allowed_classes(claim: Condition, schema: Schema) -> AllowedClasses:
+    classes = schema.classes or ()
+    mask = tuple(_class_truth(claim, schema, index) for index in range(len(classes)))
+    if all(mask) or not any(mask):
+        every = "every class" if all(mask) else "no class"
+        raise RuleError(
+            f"the claim ({claim}) allows {every} of {listing(classes)}, so it "
+            f"{'says nothing' if all(mask) else 'cannot hold'}. Name some of them."
+        )
+    return AllowedClasses(mask)
+
+
+def _class_truth(claim: Condition, schema: Schema, index: int) -> bool:
+    match claim:
+        case Membership(output, labels):
+            if schema.column(output).kind != "output":
+                _refuse_membership(claim, schema)
+            return index in {schema.class_index(label) for label in labels}
+        case Not(part):
+            return not _class_truth(part, schema, index)
+        case And(parts):
+            # A list, so that every part is looked at and every error is found.
+            return all([_class_truth(part, schema, index) for part in parts])
+        case Or(parts):
+            return any([_class_truth(part, schema, index) for part in parts])
+    if not _mentioned(_condition(claim, schema), "output"):
+        _refuse_inputs_only(claim, schema)
+    output, classes = schema.outputs[0], listing(schema.classes or ())
+    raise RuleError(
+        f"({claim}) compares {output}, which is a class: classes have no order. Write "
+        f"`{output} in {{...}}` with some of {classes}."
+    )
+
+
+def _refuse_membership(leaf: Membership, schema: Schema) -> NoReturn:
+    kind = schema.column(leaf.output).kind
+    if kind == "output" and schema.is_classification:
+        raise RuleError(
+            f"the region mentions the output {leaf.output}, but a region is made of "
+            f"inputs only. Put ({leaf}) in the claim."
+        )
+    raise RuleError(
+        f"({leaf}) needs a class output, but {leaf.output} is a real {kind}. Compare "
+        f"it with numbers: `1 <= {leaf.output} <= 2`."
+    )
+
+
+def _refuse_inputs_only(claim: Condition, schema: Schema) -> NoReturn:
+    found = listing(dict.fromkeys(map(str, names(claim))))
+    speaks = f"only the inputs {found}" if found else "no column at all"
+    raise RuleError(
+        f"the claim ({claim}) mentions {speaks}; a claim is about outputs "
+        f"({listing(schema.outputs)}). Conditions on inputs go before: "
+        f"`if {claim} then ...`, or `where=...`."
+    )
+
+
+def _mentioned(node: Condition | Expression, kind: str) -> list[str]:
+    found = (str(column) for column in columns(node) if column.kind == kind)
+    return list(dict.fromkeys(found))
+
+
+def _condition(condition: Condition, schema: Schema) -> Condition:
+    match condition:
+        case Comparison(op, left, right):
+            return Comparison(op, _expression(left, schema), _expression(right, schema))
+        case Not(part):
+            return Not(_condition(part, schema))
+        case And(parts) | Or(parts):
+            bound = tuple(_condition(part, schema) for part in parts)
+            return type(condition)(bound)
+        case Membership():
+            _refuse_membership(condition, schema)
+    raise RuleError(f"({condition}) is no condition this library knows.")
+
+
+def _expression(expr: Expression, schema: Schema) -> Expression:
+    match expr:
+        case Name():
+            return schema.column(expr)
+        case Negate(part):
+            return Negate(_expression(part, schema))
+        case Binary(op, left, right):
+            return Binary(op, _expression(left, schema), _expression(right, schema))
+        case Call(_, args):
+            bound = tuple(_expression(arg, schema) for arg in args)
+            return dataclasses.replace(expr, args=bound)
+        case Column():
+            return schema.column(Name(expr.name, expr.kind))
+    return expr

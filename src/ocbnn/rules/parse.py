@@ -1,0 +1,182 @@
+"""Rules from text. Text is read by a parser of our own and never run.
+
+    [name:] [if CONDITION then] CLAIM [ "[" option=value, ... "]" ]
+
+>>> rule = parse_rule("low pressure: if bp < 65 then action in {treat} [points=20]")
+>>> rule.name, rule.points, str(rule.claim)
+('low pressure', 20, 'action in {treat}')
+"""
+
+from typing import Any
+
+from ocbnn.core.errors import RuleError, RuleSyntaxError, SettingError
+from ocbnn.rules.grammar import Parser
+from ocbnn.rules.rule import RULE_NAME, Claim, Expect, Rule
+from ocbnn.rules.settings import DEFAULT_TAU, check_setting
+from ocbnn.rules.tokens import MOST_CHARACTERS, Token, syntax_error, tokenize
+from ocbnn.rules.words import listing, suggest
+
+OPTIONS = (
+    "strength", "points", "weight", "per", "allowed", "forbidden",
+    "tau0", "tau1", "literal", "sampler",
+)  # fmt: skip
+_TAUS = ("tau0", "tau1")
+_YES = {"yes": True, "true": True, "no": False, "false": False}
+
+
+def parse_rule(text: str) -> Rule:
+    """Read one rule; `str` of the result reads back as an equal rule.
+
+    Conditions are chained comparisons (`-1 <= x <= 1`) and `action in {treat, wait}`,
+    joined by `and`, `or`, `not`, `either a or b` (exactly one) and `(if a then b)`. A
+    claim is a condition, `y ~ Normal(5 - x, 0.5)`, or a mixture of such. A name that is
+    no identifier stands in backticks.
+
+    >>> print(parse_rule("if -5 ≤ x ≤ -3 then y ~ Normal(5 - x, 0.5)"))
+    if -5 <= x <= -3 then y ~ Normal(5 - x, 0.5)
+
+    Raises:
+        RuleSyntaxError: the text is no rule; the message points at the place.
+    """
+    if not isinstance(text, str):
+        raise RuleError(
+            f"a rule as text is a string, got {type(text).__name__}. Write "
+            '`rule("if x < 0 then y > 1")`, or `require(...)` for expressions.'
+        )
+    if len(text) > MOST_CHARACTERS:
+        raise RuleSyntaxError(
+            f"cannot read the rule: a rule has at most {MOST_CHARACTERS} characters, "
+            f"got {len(text)}. Split it into several."
+        )
+    name, start = _name(text)
+    if not text[start:].strip():
+        raise syntax_error(text, start, "there is no rule: write `if x < 0 then y > 1`")
+    try:
+        return _rule(Parser(text, tokenize(text, start)), name)
+    except RecursionError:
+        raise RuleSyntaxError(
+            "cannot read the rule: it is nested too deeply. Split it into several."
+        ) from None
+
+
+def _name(text: str) -> tuple[str | None, int]:
+    head, colon, _ = text.partition(":")
+    head = head.strip()
+    if not colon or not RULE_NAME.fullmatch(head) or head.split()[0] == "if":
+        return None, 0
+    return head, text.index(":") + 1
+
+
+def _rule(parser: Parser, name: str | None) -> Rule:
+    where = None
+    if parser.sees("if"):
+        parser.advance()
+        where = parser.condition()
+        if not parser.sees("then"):
+            if parser.sees(")", "="):
+                parser.refuse_leftover()
+            raise parser.fail(
+                f"`if` without `then`: found {parser.here} where `then` belongs. Write "
+                "`if CONDITION then CLAIM`"
+            )
+        parser.advance()
+    start = parser.here
+    claim = _claim(parser)
+    options = _options(parser) if parser.sees("[") else {}
+    parser.refuse_leftover()
+    try:
+        return Rule(claim, where, name, **options)
+    except (RuleError, SettingError) as error:
+        raise parser.fail(str(error), start) from None
+
+
+def _claim(parser: Parser) -> Claim:
+    start = parser.here
+    node = parser.node(1)
+    if not parser.sees("~"):
+        return parser.as_condition(node, start)
+    target = parser.as_expression(node, start)
+    parser.advance()
+    first = parser.here
+    parts = [_normal(parser)]
+    while parser.sees("+"):
+        parser.advance()
+        parts.append(_normal(parser))
+    means, sds, weights = zip(*parts, strict=True)
+    try:
+        return Expect(target, means, sds, weights)
+    except (RuleError, SettingError) as error:
+        raise parser.fail(str(error), first) from None
+
+
+def _normal(parser: Parser) -> tuple[Any, float, float]:
+    weight = 1.0
+    if parser.here.kind == "number":
+        weight = parser.number()
+        parser.take("*", "write `0.5*Normal(x, 0.1) + 0.5*Normal(-x, 0.1)`")
+    example = "write `y ~ Normal(5 - x, 0.5)`: a mean and a standard deviation"
+    parser.take("Normal", example)
+    parser.take("(", example)
+    mean = parser.expression()
+    parser.take(",", example)
+    sd = parser.number()
+    parser.take(")", example)
+    return mean, sd, weight
+
+
+def _options(parser: Parser) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    parser.take("[", "options stand in brackets")
+    while True:
+        key = parser.advance()
+        _check_option(parser, key, found)
+        parser.take("=", f"write `[{key.text}=VALUE]`")
+        at = parser.here
+        try:
+            found[key.text] = check_setting(key.text, _value(parser, key.text))
+        except SettingError as error:
+            raise parser.fail(str(error), at) from None
+        if not parser.sees(","):
+            break
+        parser.advance()
+    parser.take("]", "options are separated by commas, `[strength=1e4, points=50]`")
+    taus = [
+        found.pop(tau, default) for tau, default in zip(_TAUS, DEFAULT_TAU, strict=True)
+    ]
+    return found | {"tau": tuple(taus)}
+
+
+def _check_option(parser: Parser, key: Token, found: dict[str, Any]) -> None:
+    if key.kind != "name":
+        raise parser.fail(
+            f"found {key} where an option belongs: brackets hold options, "
+            "`[strength=1e4]`; there is no indexing: write a column's name",
+            key,
+        )
+    if key.text not in OPTIONS:
+        raise parser.fail(
+            f"unknown option {key}.{suggest(key.text, OPTIONS)} "
+            f"Known: {listing(OPTIONS)}",
+            key,
+        )
+    if key.text in found:
+        raise parser.fail(f"the option {key} is given twice: keep one", key)
+
+
+def _value(parser: Parser, key: str) -> object:
+    if key == "literal":
+        word = parser.advance()
+        if word.text not in _YES:
+            raise parser.fail(f"`literal` is `yes` or `no`, found {word}", word)
+        return _YES[word.text]
+    if key in ("per", "sampler"):
+        word = parser.advance().text
+        while parser.sees("-"):
+            parser.advance()
+            word += "-" + parser.advance().text
+        return word
+    negative = parser.sees("-")
+    if negative:
+        parser.advance()
+    value = -parser.number() if negative else parser.number()
+    return int(value) if key == "points" and value.is_integer() else value

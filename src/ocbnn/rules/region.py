@@ -1,0 +1,130 @@
+"""The part of input space a rule speaks about."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ocbnn.core.errors import DataError, RegionError
+from ocbnn.rules.affine import affine
+from ocbnn.rules.conditions import Condition
+from ocbnn.rules.evaluate import truth
+from ocbnn.rules.normal_form import Atom, columns, normal_form
+
+
+@dataclasses.dataclass(frozen=True)
+class Region:
+    """Inputs at which a bound condition holds; every input when there is none.
+
+    `lower` and `upper` bound the region on each input, ±inf where nothing does.
+    `is_box` says that the region is that box, up to its boundary.
+    """
+
+    condition: Condition | None
+    columns: tuple[int, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    is_box: bool
+
+    def contains(self, X: np.ndarray) -> np.ndarray:
+        """Whether each row (n, inputs) lies inside, exactly: `<` is not `<=`."""
+        X = np.asarray(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != len(self.lower):
+            raise DataError(
+                f"inputs have shape (rows, {len(self.lower)}), got {X.shape}. "
+                "Write one row per point and one column per input."
+            )
+        if self.condition is None:
+            return np.ones(len(X), dtype=bool)
+        return truth(self.condition, X, None, np)
+
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper bounds on every input, ±inf where nothing bounds it."""
+        return np.array(self.lower), np.array(self.upper)
+
+
+def region_of(condition: Condition | None, inputs: Sequence[str], rule: str) -> Region:
+    """Find the bounds of a bound condition; `rule` is a name for the errors.
+
+    >>> from ocbnn.rules.tree import Column
+    >>> x = Column("input", 0, "x")
+    >>> region_of(x.between(-1, 1), ["x", "z"], "gap").box()
+    (array([ -1., -inf]), array([ 1., inf]))
+    """
+    count = len(inputs)
+    if condition is None:
+        return Region(None, (), (-math.inf,) * count, (math.inf,) * count, True)
+    slabs = [_Slab(term, count) for term in normal_form(condition)]
+    inhabited = [slab for slab in slabs if not slab.is_empty]
+    if not inhabited:
+        raise RegionError(_empty_message(slabs, inputs, rule, condition))
+    return Region(
+        condition,
+        tuple(sorted({column.index for column in columns(condition)})),
+        tuple(np.min([slab.lower for slab in inhabited], axis=0).tolist()),
+        tuple(np.max([slab.upper for slab in inhabited], axis=0).tolist()),
+        len(inhabited) == 1 and inhabited[0].is_exact,
+    )
+
+
+class _Slab:
+    """Bounds on each input that follow from one intersection of atoms."""
+
+    def __init__(self, term: Sequence[Atom], inputs: int) -> None:
+        self.lower = np.full(inputs, -np.inf)
+        self.upper = np.full(inputs, np.inf)
+        self._open_below = np.zeros(inputs, dtype=bool)
+        self._open_above = np.zeros(inputs, dtype=bool)
+        self.is_exact = True
+        self._false = False
+        for atom in term:
+            self._narrow(atom)
+
+    def _narrow(self, atom: Atom) -> None:
+        form = affine(atom.expr, "input")
+        if form is None or len(form.slopes) > 1:
+            # Leaving an atom out keeps the bounds sound: the box only grows.
+            self.is_exact = False
+            return
+        if not form.slopes:
+            constant = form.constant
+            self._false |= constant >= 0 if atom.strict else constant > 0
+            return
+        ((index, slope),) = form.slopes.items()
+        bound = -form.constant / slope + 0.0  # No negative zero in messages.
+        if slope > 0 and bound <= self.upper[index]:
+            tie = bound == self.upper[index] and self._open_above[index]
+            self.upper[index] = bound
+            self._open_above[index] = atom.strict or tie
+        elif slope < 0 and bound >= self.lower[index]:
+            tie = bound == self.lower[index] and self._open_below[index]
+            self.lower[index] = bound
+            self._open_below[index] = atom.strict or tie
+
+    @property
+    def crossed(self) -> np.ndarray:
+        """Inputs for which no value is left."""
+        is_open = self._open_below | self._open_above
+        return (self.lower > self.upper) | ((self.lower == self.upper) & is_open)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no input satisfies the atoms seen."""
+        return self._false or bool(np.any(self.crossed))
+
+
+def _empty_message(
+    slabs: Sequence[_Slab], inputs: Sequence[str], rule: str, condition: Condition
+) -> str:
+    crossed = [
+        f"{inputs[index]} would be at least {slab.lower[index]:g} and at most "
+        f"{slab.upper[index]:g}"
+        for slab in slabs[:3]
+        for index in np.flatnonzero(slab.crossed)[:2]
+    ]
+    why = "; ".join(crossed) or "it contradicts itself"
+    return (
+        f"the region of rule {rule!r} is empty: no input satisfies ({condition}): "
+        f"{why}. Swap the bounds, or join alternatives with `or` (`|`)."
+    )

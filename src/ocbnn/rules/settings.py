@@ -1,0 +1,89 @@
+"""How strictly a rule is held: what each setting may be."""
+
+import math
+from numbers import Integral, Real
+
+from ocbnn.core.errors import SettingError
+from ocbnn.rules.words import shorten, suggest
+
+SAMPLERS = ("like-data", "box")
+DEFAULT_TAU = (15.0, 2.0)
+
+
+def check_setting(setting: str, value: object) -> object:
+    """Return a rule's setting in its plain form, or say what it may be.
+
+    >>> check_setting("points", 20)
+    20
+    """
+    checks = {
+        "points": _count,
+        "tau": _pair,
+        "per": _per,
+        "literal": _flag,
+        "sampler": _sampler,
+    }
+    if setting in checks:
+        return checks[setting](value)
+    if setting == "weight" and value is None:
+        return None
+    return positive(value, setting)
+
+
+def positive(value: object, setting: str) -> float:
+    """Check a number, and name the setting in the error."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise SettingError(
+            f"`{setting}` is a positive number, got {type(value).__name__}: "
+            f"{shorten(str(value))}. Write `{setting}=1.0`, say."
+        )
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise SettingError(
+            f"`{setting}` is a positive finite number, got {number}. To switch a rule "
+            "off, leave it out."
+        )
+    return number
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
+        raise SettingError(
+            f"`points` is how many inputs a rule is felt at: a whole number of 1 or "
+            f"more, got {shorten(str(value))}. Write `points=50`."
+        )
+    return int(value)
+
+
+def _pair(value: object) -> tuple[float, float]:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise SettingError(
+            f"`tau` is the pair (τ0, τ1) of the soft indicator, got "
+            f"{shorten(str(value))}. Write `tau=(15, 2)`."
+        )
+    return positive(value[0], "tau0"), positive(value[1], "tau1")
+
+
+def _per(value: object) -> object:
+    if value not in ("point", "region"):
+        raise SettingError(
+            "`per` says whether a mixture chooses its component at each point or once "
+            f'for the whole region, got {value!r}. Write "point" or "region".'
+        )
+    return value
+
+
+def _flag(value: object) -> object:
+    if not isinstance(value, bool):
+        raise SettingError(f"`literal` is True or False, got {shorten(str(value))}.")
+    return value
+
+
+def _sampler(value: object) -> object:
+    if isinstance(value, str) and value not in SAMPLERS:
+        raise SettingError(
+            f"no sampler is called {value!r}.{suggest(value, SAMPLERS)} Write one of "
+            f"{', '.join(map(repr, SAMPLERS))}, None for the best fit, a function or "
+            "an array of points."
+        )
+    return value

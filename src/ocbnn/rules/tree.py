@@ -1,0 +1,380 @@
+"""Expressions over named inputs and outputs, built by ordinary Python operators.
+
+>>> x, y = inputs("x"), outputs("y")
+>>> print(2 * (x + 1) - y ** 2)
+2 * (x + 1) - y ** 2
+>>> print(y.between(5 - x, 7))
+5 - x <= y <= 7
+
+Nodes are frozen, hold no arrays, and are equal when they are written alike.
+"""
+
+import dataclasses
+import math
+from numbers import Real
+from typing import Literal, overload
+
+import numpy as np
+
+from ocbnn.core.errors import RuleError
+from ocbnn.rules.conditions import And, Condition, Node, Not
+from ocbnn.rules.words import (
+    FUNCTIONS,
+    UNARY_FUNCTIONS,
+    Label,
+    listing,
+    shorten,
+    spell_label,
+    spell_name,
+    spell_number,
+    suggest,
+)
+
+Role = Literal["input", "output"]
+_BINDS = {"+": 1, "-": 1, "*": 2, "/": 2, "**": 4}
+_UNARY, _POWER, _ATOM = 3, 4, 5
+COMPARISONS = ("<", "<=", ">", ">=")
+
+
+class Expression(Node):
+    """A number that depends on inputs and outputs."""
+
+    __array_ufunc__ = None  # Lets `np.float64(3) * x` reach `x.__rmul__`.
+
+    @property
+    def binds(self) -> int:
+        """How tightly the text of this expression holds together."""
+        return _ATOM
+
+    # Operands are `object`: the refusals must be ours, not the type checker's.
+    def __add__(self, other: object) -> "Expression":
+        return Binary("+", self, as_expression(other, "+"))
+
+    def __radd__(self, other: object) -> "Expression":
+        return Binary("+", as_expression(other, "+"), self)
+
+    def __sub__(self, other: object) -> "Expression":
+        return Binary("-", self, as_expression(other, "-"))
+
+    def __rsub__(self, other: object) -> "Expression":
+        return Binary("-", as_expression(other, "-"), self)
+
+    def __mul__(self, other: object) -> "Expression":
+        return Binary("*", self, as_expression(other, "*"))
+
+    def __rmul__(self, other: object) -> "Expression":
+        return Binary("*", as_expression(other, "*"), self)
+
+    def __truediv__(self, other: object) -> "Expression":
+        return Binary("/", self, as_expression(other, "/"))
+
+    def __rtruediv__(self, other: object) -> "Expression":
+        return Binary("/", as_expression(other, "/"), self)
+
+    def __pow__(self, other: object) -> "Expression":
+        return Binary("**", self, as_expression(other, "**"))
+
+    def __rpow__(self, other: object) -> "Expression":
+        return Binary("**", as_expression(other, "**"), self)
+
+    def __neg__(self) -> "Expression":
+        return Negate(self)
+
+    def __pos__(self) -> "Expression":
+        return self
+
+    def __abs__(self) -> "Expression":
+        return Call("abs", (self,))
+
+    def __lt__(self, other: object) -> Condition:
+        return Comparison("<", self, as_expression(other, "<"))
+
+    def __le__(self, other: object) -> Condition:
+        return Comparison("<=", self, as_expression(other, "<="))
+
+    def __gt__(self, other: object) -> Condition:
+        return Comparison(">", self, as_expression(other, ">"))
+
+    def __ge__(self, other: object) -> Condition:
+        return Comparison(">=", self, as_expression(other, ">="))
+
+    def between(self, low: object, high: object) -> Condition:
+        """`low <= self <= high`; the bounds may be numbers or expressions."""
+        lower = as_expression(low, "between")
+        upper = as_expression(high, "between")
+        if _exceeds(lower, upper):
+            raise RuleError(
+                f"({self}).between({lower}, {upper}) holds nowhere: the lower bound "
+                f"comes first. Write `.between({upper}, {lower})`."
+            )
+        return And((Comparison("<=", lower, self), Comparison("<=", self, upper)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Number(Expression):
+    """A finite constant."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        value = float(self.value)
+        if not math.isfinite(value):
+            raise RuleError(
+                f"a rule holds finite numbers only, got {value}. For a side without a "
+                "bound leave the comparison out: `y >= 2`."
+            )
+        object.__setattr__(self, "value", value)
+
+    @property
+    def binds(self) -> int:
+        """A negative number is spelled with a minus, and binds like one."""
+        return _ATOM if math.copysign(1.0, self.value) > 0 else _UNARY
+
+    def __neg__(self) -> Expression:
+        return Number(-self.value)
+
+    def __str__(self) -> str:
+        return spell_number(self.value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Name(Expression):
+    """An input or output by name; a rule from text learns which when it is bound."""
+
+    name: str
+    role: Role | None = dataclasses.field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise RuleError(
+                f"a column's name is text of one or more characters, got {self.name!r}."
+                ' Write `inputs("x")`.'
+            )
+
+    def is_in(self, *classes: object) -> Condition:
+        """Say that the class output takes one of these labels.
+
+        >>> print(outputs("action").is_in("treat", "wait and see"))
+        action in {treat, "wait and see"}
+        """
+        return Membership(self, tuple(as_label(label) for label in classes))
+
+    def not_in(self, *classes: object) -> Condition:
+        """Say that the class output takes none of these labels."""
+        return Not(self.is_in(*classes))
+
+    def __str__(self) -> str:
+        return spell_name(self.name)
+
+
+@dataclasses.dataclass(frozen=True)
+class Column(Expression):
+    """A name that a schema has found: the input or output at this position."""
+
+    kind: Role
+    index: int
+    name: str
+
+    def __str__(self) -> str:
+        return spell_name(self.name)
+
+
+@dataclasses.dataclass(frozen=True)
+class Negate(Expression):
+    """Minus an expression."""
+
+    part: Expression
+
+    def __post_init__(self) -> None:
+        self._grow([self.part])
+
+    @property
+    def binds(self) -> int:
+        """Tighter than a product, looser than a power."""
+        return _UNARY
+
+    def __str__(self) -> str:
+        # `-3` would read back as a number, so minus three by negation is `-(3)`.
+        if self.part.binds < _UNARY or isinstance(self.part, Number):
+            return f"-({self.part})"
+        return f"-{self.part}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Binary(Expression):
+    """Two expressions joined by `+`, `-`, `*`, `/` or `**`."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+    def __post_init__(self) -> None:
+        if self.op not in _BINDS:
+            raise RuleError(f"no operator {self.op!r}; known: {listing(_BINDS)}.")
+        self._grow([self.left, self.right])
+
+    @property
+    def binds(self) -> int:
+        """As in Python."""
+        return _BINDS[self.op]
+
+    def __str__(self) -> str:
+        power = self.op == "**"
+        left = _enclose(self.left, _ATOM if power else self.binds)
+        right = _enclose(self.right, _UNARY if power else self.binds + 1)
+        return f"{left} {self.op} {right}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Call(Expression):
+    """An elementary function of one argument, or `min`/`max` of two or more."""
+
+    function: str
+    args: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "args", tuple(self.args))
+        if self.function not in FUNCTIONS:
+            raise RuleError(
+                f"unknown function `{shorten(self.function)}`."
+                f"{suggest(self.function, FUNCTIONS)} Known: {listing(FUNCTIONS)}."
+            )
+        count = len(self.args)
+        if self.function in UNARY_FUNCTIONS and count != 1:
+            raise RuleError(f"`{self.function}` takes one argument, got {count}.")
+        if self.function not in UNARY_FUNCTIONS and count < 2:
+            raise RuleError(
+                f"`{self.function}` takes two or more arguments, got {count}. "
+                f"Write `{self.function}(a, b)`."
+            )
+        self._grow(self.args)
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(map(str, self.args))})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison(Condition):
+    """`left < right`, or the same with `<=`, `>` or `>=`."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+    def __post_init__(self) -> None:
+        if self.op not in COMPARISONS:
+            raise RuleError(f"no comparison {self.op!r}; known: {listing(COMPARISONS)}")
+        self._grow([self.left, self.right])
+
+    def link(self, before: Condition) -> str | None:
+        """`<= b`, when the comparison before ends where this one begins."""
+        chained = (
+            isinstance(before, Comparison)
+            and before.right == self.left
+            and before.op[0] == self.op[0]
+        )
+        return f"{self.op} {self.right}" if chained else None
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.op} {self.right}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Membership(Condition):
+    """A class output takes one of some labels."""
+
+    output: Name
+    classes: tuple[Label, ...]
+
+    def __post_init__(self) -> None:
+        classes = tuple(dict.fromkeys(as_label(label) for label in self.classes))
+        if not classes:
+            raise RuleError(
+                f"`{self.output} in {{}}` names no class. "
+                f'Write `{self.output} in {{treat}}` or `.is_in("treat")`.'
+            )
+        object.__setattr__(self, "classes", classes)
+
+    def _spell(self, word: str) -> str:
+        return f"{self.output} {word} {{{', '.join(map(spell_label, self.classes))}}}"
+
+    @property
+    def negated_text(self) -> str:
+        """`a not in {b}` reads better than `not a in {b}`."""
+        return self._spell("not in")
+
+    def __str__(self) -> str:
+        return self._spell("in")
+
+
+@overload
+def inputs(name: str, /) -> Name: ...
+@overload
+def inputs(first: str, second: str, /, *more: str) -> tuple[Name, ...]: ...
+def inputs(*names: str) -> Name | tuple[Name, ...]:
+    """Name inputs: one name gives one expression, several give a tuple.
+
+    >>> age, bp = inputs("age", "mean bp")
+    >>> print(bp < 65 + age / 10)
+    `mean bp` < 65 + age / 10
+    """
+    return _names(names, "input")
+
+
+@overload
+def outputs(name: str, /) -> Name: ...
+@overload
+def outputs(first: str, second: str, /, *more: str) -> tuple[Name, ...]: ...
+def outputs(*names: str) -> Name | tuple[Name, ...]:
+    """Name outputs: one name gives one expression, several give a tuple."""
+    return _names(names, "output")
+
+
+def _names(names: tuple[str, ...], role: Role) -> Name | tuple[Name, ...]:
+    if not names:
+        raise RuleError(f'no name given. Write `{role}s("a")` or `{role}s("a", "b")`.')
+    found = tuple(Name(name, role) for name in names)
+    return found[0] if len(found) == 1 else found
+
+
+def _exceeds(lower: Expression, upper: Expression) -> bool:
+    if isinstance(lower, Number) and isinstance(upper, Number):
+        return lower.value > upper.value
+    return False
+
+
+def _enclose(part: Expression, at_least: int) -> str:
+    return str(part) if part.binds >= at_least else f"({part})"
+
+
+def as_label(value: object) -> Label:
+    """Turn a class label into a plain Python value."""
+    label = value.item() if isinstance(value, np.generic) else value
+    if isinstance(label, float) and not math.isfinite(label):
+        raise RuleError(f"a class label is text or a finite number, got {label}.")
+    if isinstance(label, str | int | float):
+        return label
+    raise RuleError(
+        f"a class label is text or a number, got {type(value).__name__}: "
+        f'{shorten(str(value))}. Write the labels one by one: `.is_in("a", "b")`.'
+    )
+
+
+def as_expression(value: object, used_by: str) -> Expression:
+    """Numbers become constants; anything else but an expression is refused."""
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        return Number(float(value))
+    if getattr(value, "shape", None) == () and getattr(value, "dtype", "") != "bool":
+        return Number(float(value))  # pyright: ignore[reportArgumentType]
+    if isinstance(value, Condition):
+        advice = "Join conditions with `&`, `|` and `~`."
+    elif isinstance(value, str):
+        advice = 'Name columns with `inputs("x")`; for classes write `.is_in("a")`.'
+    else:
+        advice = 'Write a number, or a column from `inputs("x")` or `outputs("y")`.'
+    raise RuleError(
+        f"`{used_by}` needs an expression or a number, got {type(value).__name__}: "
+        f"{shorten(str(value))}. {advice}"
+    )

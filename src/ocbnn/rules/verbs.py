@@ -1,0 +1,106 @@
+"""What an expert says in Python: require, forbid, expect, custom.
+
+>>> from ocbnn.rules import expect, forbid, inputs, outputs, require
+>>> x, y = inputs("x"), outputs("y")
+>>> print(require(y.between(2.5, 3), where=x.between(-0.3, 0.3)))
+if -0.3 <= x <= 0.3 then 2.5 <= y <= 3
+>>> print(forbid(y.between(-5, 3), where=x.between(-1, 1), strength=100))
+if -1 <= x <= 1 then not (-5 <= y <= 3) [strength=100]
+>>> print(expect(y, [x, -x], sd=0.5))
+y ~ 0.5*Normal(x, 0.5) + 0.5*Normal(-x, 0.5)
+"""
+
+from collections.abc import Callable
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+
+from ocbnn.rules.conditions import Condition, as_condition
+from ocbnn.rules.rule import Custom, Expect, Per, Rule, Sampler
+from ocbnn.rules.settings import positive
+from ocbnn.rules.tree import as_expression
+
+
+class Settings(TypedDict, total=False):
+    """How a rule is held; every verb takes these.
+
+    `strength` is γ; `points` is at how many inputs the rule is felt; `weight` is how
+    many observations an expectation or class rule counts for in all (as many as points
+    when left out); `allowed` and `forbidden` are Dirichlet α; `tau` is the soft
+    indicator's (τ0, τ1) and `literal` drops its ¼; `sampler` draws the points.
+    """
+
+    name: str | None
+    strength: float
+    points: int
+    weight: float | None
+    allowed: float
+    forbidden: float
+    per: Per
+    tau: tuple[float, float]
+    literal: bool
+    sampler: Sampler
+
+
+def require(claim: object, where: object = None, **settings: Unpack[Settings]) -> Rule:
+    """Say that outputs satisfy `claim` at every input in `where`, or everywhere."""
+    condition = as_condition(claim, "require")
+    return Rule(condition, _region(where), **settings)
+
+
+def forbid(claim: object, where: object = None, **settings: Unpack[Settings]) -> Rule:
+    """Say that outputs never satisfy `claim` at an input in `where`, or anywhere."""
+    condition = as_condition(claim, "forbid")
+    return Rule(~condition, _region(where), **settings)
+
+
+def expect(
+    target: object,
+    mean: object,
+    *,
+    sd: object,
+    weights: object = None,
+    where: object = None,
+    **settings: Unpack[Settings],
+) -> Rule:
+    """Say that an expression of outputs lies around `mean`, or one of several.
+
+    `mean` is a number, an expression of inputs, or a list of these (a mixture); `sd`
+    and `weights` then have one value per mean, or one `sd` for all. `per="region"`
+    lets a function follow one mean throughout the region, not choose at each point.
+    """
+    means = _several(mean) or [mean]
+    sds = _several(sd) or [sd] * len(means)
+    shares = _several(weights) or [1.0] * len(means)
+    claim = Expect(
+        as_expression(target, "expect"),
+        tuple(as_expression(each, "expect") for each in means),
+        tuple(positive(each, "sd") for each in sds),
+        tuple(positive(each, "weights") for each in shares),
+    )
+    return Rule(claim, _region(where), **settings)
+
+
+def custom(
+    log_g: Callable[..., Any], where: object = None, **settings: Unpack[Settings]
+) -> Rule:
+    """Add your own differentiable `log_g(xs, ys)`, possibly improper.
+
+    It gets all points of the region at once, `xs` (points, inputs) and `ys`
+    (points, outputs), as JAX arrays, and returns a scalar to be added to the log
+    density. It prints as `custom(name of the function)`, for reading only: a function
+    is no text, so it does not parse back.
+    """
+    return Rule(Custom(log_g), _region(where), **settings)
+
+
+def _region(where: object) -> Condition | None:
+    return None if where is None else as_condition(where, "where")
+
+
+def _several(value: object) -> list[Any]:
+    several = (
+        isinstance(value, list | tuple | np.ndarray)
+        and getattr(value, "shape", None) != ()
+    )
+    return list(value) if several else []  # pyright: ignore[reportArgumentType]

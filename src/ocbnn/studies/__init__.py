@@ -1,0 +1,7 @@
+"""The paper's experiments, each a command away."""
+
+from ocbnn.studies.reproduce import (
+    STUDIES as STUDIES,
+    names_for as names_for,
+    reproduce as reproduce,
+)

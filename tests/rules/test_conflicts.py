@@ -1,0 +1,68 @@
+"""Contradictions are found, and only the rules that make them are blamed."""
+
+import numpy as np
+import pytest
+
+from ocbnn.rules import Schema, bind, find_conflict, parse_rule
+
+ONE = Schema(("x",), ("y",))
+TWO = Schema(("x",), ("y", "z"))
+CLASSES = Schema(("x",), ("y",), ("a", "b", "c"))
+GRID = np.linspace(-2, 2, 41)[:, None]
+
+
+def conflict(*texts, schema=ONE, X=GRID):
+    return find_conflict([bind(parse_rule(text), schema) for text in texts], X)
+
+
+@pytest.mark.parametrize(
+    ("schema", "texts", "at_fault"),
+    [
+        (ONE, ["y < 1 and y > 2", "y < 5"], [0]),
+        (ONE, ["y < 9", "if x > 0 then y > 3", "if x > 1 then y < 1"], [1, 2]),
+        (ONE, ["y < 1", "y >= 1"], [0, 1]),
+        (ONE, ["y < x", "y > x + 1"], [0, 1]),
+        (ONE, ["0 <= y <= 2", "not y < 1.5", "y <= 1"], [1, 2]),
+        (ONE, ["y < 1 or y > 2", "y < 2", "y > 1"], [0, 1, 2]),
+        (ONE, ["y - y > 1"], [0]),
+        (ONE, ["(if x > 0 then y > 3) and y < 2"], [0]),
+        (TWO, ["y + z < 1", "y > 1", "z > 0", "z < 9"], [0, 1, 2]),
+        (TWO, ["y < z and z < y"], [0]),
+        (CLASSES, ["y in {a, b}", "y in {b, c}", "y in {a, c}"], [0, 1, 2]),
+        (CLASSES, ["y in {a}", "if x > 1 then y in {c}"], [0, 1]),
+    ],
+)
+def test_the_rules_at_fault_are_found(schema, texts, at_fault):
+    found = conflict(*texts, schema=schema)
+    assert found is not None
+    assert [str(rule.rule) for rule in found.rules] == [
+        str(parse_rule(texts[index])) for index in at_fault
+    ]
+    message = found.message()
+    assert f"x = {found.x[0]:g}" in message
+    assert all(str(rule.rule) in message for rule in found.rules)
+    assert "arrow" in message  # Says narrow the region.
+
+
+@pytest.mark.parametrize(
+    ("schema", "texts"),
+    [
+        (ONE, ["y <= 1", "y >= 1"]),
+        (ONE, ["if x > 0 then y > 3", "if x < 0 then y < 1"]),
+        (ONE, ["y < 1 or y > 2", "y > 1.5"]),
+        (ONE, ["y ** 2 < -1", "y > 2"]),
+        (ONE, ["y ~ Normal(0, 1)", "y ~ Normal(9, 1)"]),
+        (ONE, ["y * x < 1", "y > 0.1"]),
+        (TWO, ["y <= z and z <= y", "y > 3"]),
+        (TWO, ["y > 1", "z < 1"]),
+        (CLASSES, ["y in {a, b}", "y in {b, c}"]),
+    ],
+)
+def test_rules_that_agree_are_left_alone(schema, texts):
+    assert conflict(*texts, schema=schema) is None
+
+
+def test_many_points_are_thinned_and_none_is_fine():
+    assert conflict("y < 1", "y > 2", X=np.zeros((5000, 1))) is not None
+    assert conflict("y < 1", "y > 2", X=np.zeros((0, 1))) is None
+    assert find_conflict([], GRID) is None
