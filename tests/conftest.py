@@ -1,6 +1,7 @@
 """Strict arithmetic for every test, and no deadline because compiling is slow once."""
 
 import jax
+import jaxtyping
 import matplotlib as mpl
 import pytest
 from hypothesis import settings
@@ -17,3 +18,11 @@ def float64():
     """Double precision for one test, for comparing with references."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture
+def as_users_run_it():
+    """No shape checking for one test, so that the library's own errors are seen."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

@@ -87,7 +87,9 @@ class OwnPoints(PointSampler):
 
 def _onto_faces(unit: Float[Array, "points inputs"]) -> Float[Array, "points inputs"]:
     count, dimension = unit.shape
-    moved = min(max(2 * dimension, count // 10), count // 2)
+    # The faces of an interval are two points, and one visit to each is enough.
+    most = 2 if dimension == 1 else count // 10
+    moved = min(max(2 * dimension, most), count // 2)
     turn = np.arange(moved)
     return unit.at[turn, turn // 2 % dimension].set((turn % 2).astype(float))
 

@@ -72,5 +72,6 @@ class Units(eqx.Module):
 
 def _moments(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     table = np.asarray(table, float)
-    mean, scale = table.mean(axis=0), table.std(axis=0)
-    return mean, np.where(scale > 0, scale, 1.0)
+    # A constant column's spread is rounding error, not always zero; its range is zero.
+    spreads = np.ptp(table, axis=0) > 0
+    return table.mean(axis=0), np.where(spreads, table.std(axis=0), 1.0)

@@ -1,6 +1,6 @@
 """Classification under rules."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -40,7 +40,7 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         ['high', 'low']
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> "OCBNNClassifier":
         """Draw from the posterior given data and rules."""
         X, codes, schema = self._data(X, y)
         self._fit(X, codes, schema, self._units(X, schema))

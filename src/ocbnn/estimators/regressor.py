@@ -1,6 +1,6 @@
 """Regression under rules."""
 
-from typing import Any, Self
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -86,7 +86,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         )
         self.noise = noise
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> "OCBNNRegressor":
         """Draw from the posterior given data and rules."""
         X, Y, schema = self._data(X, y)
         self._fit(X, Y, schema, self._units(X, Y))

@@ -129,6 +129,18 @@ def check_positive(plan: Plan, *names: str) -> None:
             )
 
 
+def check_share(plan: Plan, *names: str) -> None:
+    """Refuse settings that must lie between zero and one."""
+    check_positive(plan, *names)
+    for name in names:
+        value = getattr(plan, name)
+        if value >= 1:
+            raise SettingError(
+                f"{plan.label}({name}=...) is a share and must be below one, got "
+                f"{value!r}."
+            )
+
+
 def batched_initial(target: LogDensity, key: RandomKey, count: int) -> Position:
     """`count` starting positions, stacked."""
     return jax.vmap(target.initial)(jax.random.split(key, count))

@@ -36,7 +36,7 @@ def ess_tail(values: Values) -> PerQuantity:
     return np.fmin(_ess((split <= low) * 1.0), _ess((split <= high) * 1.0))
 
 
-def _split(values: Values) -> Values:
+def _split(values: Values) -> Float[np.ndarray, "half_chain half_draw quantity"]:
     """Halves of chains count as chains, so that drift within one is seen."""
     half = values.shape[1] // 2
     return np.concatenate([values[:, :half], values[:, -half:]]).astype(float)

@@ -5,12 +5,12 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
 
 from ocbnn.core.types import Position
 from ocbnn.inference.base import Plan
 
-Trace = dict[str, Float[np.ndarray, "chain draw"]]
+# Numbers by name: (chain, draw) when finished, (draw,) while a chain runs.
+Trace = dict[str, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,6 +11,9 @@ from ocbnn.core.errors import InferenceError
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import LogDensity
 
+# Moves in a row that must all have gone wrong before the density is suspected.
+_MANY = 20
+
 
 @eqx.filter_jit
 def _log_parts(target: LogDensity, positions: Position) -> dict[str, Any]:
@@ -51,18 +54,20 @@ def check_numbers(
     key: RandomKey,
     algorithm: str,
 ) -> None:
-    """Stop when positions are lost, or when nearly all moves end in nonsense."""
+    """Stop when positions are lost, or when a part around them is not a number.
+
+    A chain that only rejects may be a matter of its step size, which the verdict tells;
+    it is looked at more closely here, and stopped if the density is to blame.
+    """
     lost = any(not np.isfinite(leaf).all() for leaf in jax.tree.leaves(positions))
-    acceptance = numbers.get("acceptance", np.zeros(0))
-    stuck = (
-        acceptance.size >= 50
-        and (
-            np.isnan(acceptance) | (numbers.get("divergent", 0 * acceptance) > 0)
-        ).all()
-    )
+    lost |= bool(np.isnan(numbers.get("logdensity", np.zeros(1))[-1:]).any())
+    divergent = numbers.get("divergent", np.zeros(0))
+    stuck = divergent.size >= _MANY and bool((divergent > 0).all())
     if not (lost or stuck):
         return
     part = _faulty_nearby(target, positions, key)
+    if stuck and not (lost or part):
+        return
     blame = (
         f"Near the last position, {part} of the log density is not a number"
         if part
@@ -74,7 +79,11 @@ def check_numbers(
         if part
         else "Take smaller steps or a smaller learning rate."
     )
-    what = "lost its position" if lost else "accepted none of its last moves"
+    what = (
+        "came to a place where the density is not a number"
+        if lost
+        else "accepted none of its last moves"
+    )
     raise InferenceError(f"{algorithm} {what}. {blame}. {advice}")
 
 

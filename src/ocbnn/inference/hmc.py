@@ -16,7 +16,13 @@ from jaxtyping import Array
 
 from ocbnn.core.types import RandomKey
 from ocbnn.inference.adaptation import Tuning
-from ocbnn.inference.base import LogDensity, Plan, check_counts, check_positive
+from ocbnn.inference.base import (
+    LogDensity,
+    Plan,
+    check_counts,
+    check_positive,
+    check_share,
+)
 from ocbnn.inference.flat import Vector
 from ocbnn.inference.mcmc import HamiltonianChain, Phase, rest_at
 
@@ -78,6 +84,7 @@ class HMC(Plan):
         adapt: Learn the step size and the scale of each weight during warm-up.
         jitter: Draw the number of steps anew for every trajectory.
         target_acceptance: What adaptation aims at.
+        climb: Gradient steps uphill before the first move.
     """
 
     step_size: float = 0.01
@@ -85,11 +92,13 @@ class HMC(Plan):
     adapt: bool = False
     jitter: bool = False
     target_acceptance: float = 0.8
+    climb: int = 1000
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_counts(self, steps=1, thin=1)
-        check_positive(self, "step_size", "target_acceptance")
+        check_counts(self, steps=1, thin=1, climb=0)
+        check_positive(self, "step_size")
+        check_share(self, "target_acceptance")
 
     def bind(self, target: LogDensity) -> HamiltonianChain:
         """A chain on this density."""
@@ -99,5 +108,6 @@ class HMC(Plan):
             step_size=self.step_size,
             warmup=self.warmup,
             adapts=self.adapt,
+            climb=self.climb,
             target_acceptance=self.target_acceptance,
         )

@@ -6,12 +6,16 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Bool, Float, Int
 
+from ocbnn.core.edges import third_party
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.adaptation import Memory, Tuning, adapt, remember, schedule
 from ocbnn.inference.base import Algorithm, LogDensity
 from ocbnn.inference.flat import Flat, Vector
+
+_CLIMB_RATE = 0.02
 
 
 class Phase(NamedTuple):
@@ -53,6 +57,7 @@ class HamiltonianChain(Algorithm):
     step_size: Float[Array, ""]
     stages: Int[Array, " warmup"]
     adapts: bool = eqx.field(static=True)
+    climb: int = eqx.field(static=True)
     target_acceptance: float
 
     def __init__(
@@ -63,6 +68,7 @@ class HamiltonianChain(Algorithm):
         step_size: float,
         warmup: int,
         adapts: bool,
+        climb: int,
         target_acceptance: float,
     ) -> None:
         self.density = Flat(target)
@@ -70,11 +76,16 @@ class HamiltonianChain(Algorithm):
         self.step_size = jnp.asarray(step_size, float)
         self.stages = jnp.asarray(schedule(warmup))
         self.adapts = adapts
+        self.climb = climb
         self.target_acceptance = target_acceptance
 
     def init(self, key: RandomKey) -> ChainState:
-        """Start where the target says."""
-        position = self.density.initial(key)
+        """Start where the target says, and climb a little.
+
+        A rule is a cliff: a trajectory that starts above it gathers so much speed that
+        its energy is lost and every move is rejected. Climbing first avoids that.
+        """
+        position = climb(self.density, self.density.initial(key), self.climb)
         phase = rest_at(position, self.density.logdensity)
         step_size = self.step_size.astype(position.dtype)
         tuning = Tuning(step_size, jnp.ones_like(position))
@@ -116,6 +127,24 @@ class HamiltonianChain(Algorithm):
         """The chain's one position."""
         position = self.density.unravel(state.phase.position)
         return jax.tree.map(lambda a: a[None], position)
+
+
+def climb(density: Flat, start: Vector, steps: int) -> Vector:
+    """The highest place on a path of `steps` gradient steps (Adam) from `start`."""
+    optimiser = optax.adam(_CLIMB_RATE)
+
+    def step(_: Array, carry: tuple) -> tuple:
+        position, state, best = carry
+        phase = rest_at(position, density.logdensity)
+        higher = phase.logdensity > best.logdensity
+        best = jax.tree.map(lambda a, b: jnp.where(higher, a, b), phase, best)
+        with third_party():
+            updates, state = optimiser.update(-phase.gradient, state)
+        return position + updates, state, best
+
+    first = rest_at(start, density.logdensity)
+    carry = (start, optimiser.init(start), first)
+    return jax.lax.fori_loop(0, steps, step, carry)[2].position
 
 
 def rest_at(position: Vector, logdensity: Callable[[Vector], Any]) -> Phase:

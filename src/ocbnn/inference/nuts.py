@@ -11,9 +11,16 @@ from functools import cache
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from ocbnn.core.edges import third_party
 from ocbnn.core.types import RandomKey
 from ocbnn.inference.adaptation import Tuning
-from ocbnn.inference.base import LogDensity, Plan, check_counts, check_positive
+from ocbnn.inference.base import (
+    LogDensity,
+    Plan,
+    check_counts,
+    check_positive,
+    check_share,
+)
 from ocbnn.inference.flat import Vector
 from ocbnn.inference.mcmc import HamiltonianChain, Phase
 
@@ -32,14 +39,15 @@ def _kernel(max_depth: int) -> Callable[..., tuple]:
         logdensity: Callable[[Vector], Array],
         tuning: Tuning,
     ) -> tuple:
-        state, info = trajectory(
-            key,
-            HMCState(*start),  # pyright: ignore[reportArgumentType]
-            logdensity,
-            tuning.step_size,  # pyright: ignore[reportArgumentType]
-            tuning.inverse_mass,
-            max_num_doublings=max_depth,
-        )
+        with third_party():
+            state, info = trajectory(
+                key,
+                HMCState(*start),  # pyright: ignore[reportArgumentType]
+                logdensity,
+                tuning.step_size,  # pyright: ignore[reportArgumentType]
+                tuning.inverse_mass,
+                max_num_doublings=max_depth,
+            )
         numbers = (
             info.acceptance_rate,
             info.is_divergent,
@@ -58,17 +66,20 @@ class NUTS(Plan):
     Attributes:
         step_size: First guess of the step size.
         target_acceptance: Higher takes smaller steps; raise it when moves diverge.
+        climb: Gradient steps uphill before the first move.
         max_depth: A trajectory has at most `2 ** max_depth` leapfrog steps.
     """
 
     step_size: float = 0.01
     target_acceptance: float = 0.8
+    climb: int = 1000
     max_depth: int = 10
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_counts(self, max_depth=1, thin=1)
-        check_positive(self, "step_size", "target_acceptance")
+        check_counts(self, max_depth=1, thin=1, climb=0)
+        check_positive(self, "step_size")
+        check_share(self, "target_acceptance")
 
     def bind(self, target: LogDensity) -> HamiltonianChain:
         """A chain on this density."""
@@ -78,5 +89,6 @@ class NUTS(Plan):
             step_size=self.step_size,
             warmup=self.warmup,
             adapts=True,
+            climb=self.climb,
             target_acceptance=self.target_acceptance,
         )

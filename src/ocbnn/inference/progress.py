@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from typing import Protocol, Self
+from typing import Protocol, runtime_checkable
 
 from rich.console import Console
 from rich.progress import (
@@ -20,10 +20,11 @@ from ocbnn.core.errors import SettingError
 _PLAIN_SECONDS = 10.0
 
 
+@runtime_checkable
 class Reporter(Protocol):
     """Hears of every chunk of moves, from several threads."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> "Reporter": ...
 
     def __exit__(self, *_: object) -> None: ...
 
@@ -38,7 +39,7 @@ class Reporter(Protocol):
 
 
 class _Silent:
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Reporter":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -68,7 +69,7 @@ class _Live(_Silent):
         )
         self._task: TaskID | None = None
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Reporter":
         self._progress.start()
         return self
 
@@ -132,8 +133,8 @@ def make_reporter(progress: object) -> Reporter:
         if console.is_terminal:
             return _Live(console)
         return _Plain() if progress is True else _Silent()
-    if hasattr(progress, "advance") and hasattr(progress, "begin"):
-        return progress  # pyright: ignore[reportReturnType]
+    if isinstance(progress, Reporter):
+        return progress
     raise SettingError(
         f'progress must be True, False, "auto" or a Reporter, got {progress!r}.'
     )

@@ -25,6 +25,7 @@ from ocbnn.inference.base import (
     Plan,
     check_counts,
     check_positive,
+    check_share,
 )
 from ocbnn.inference.flat import Flat, Vector
 from ocbnn.inference.hmc import move
@@ -179,7 +180,7 @@ def next_gain(
         log_w = jax.nn.log_softmax(gain * added)
         return jnp.exp(-jax.nn.logsumexp(2.0 * log_w)) / added.size
 
-    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
         middle = 0.5 * (low + high)
         good = share(middle) >= keep
@@ -229,7 +230,8 @@ class SMC(Plan):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_counts(self, particles=2, moves=1, steps=1, polish=1, warmup=1)
-        check_positive(self, "keep", "step_size")
+        check_positive(self, "step_size")
+        check_share(self, "keep")
 
     def bind(self, target: LogDensity) -> TemperedPopulation:
         """One population on this density."""

@@ -6,8 +6,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ocbnn.rules import BoundRule
+from ocbnn.rules.region import region_of
 
-DrawValues = Float[np.ndarray, "draws rows outputs"] | Int[np.ndarray, "draws rows"]
+DrawValues = Float[np.ndarray, "draws points outputs"] | Int[np.ndarray, "draws points"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,9 +35,9 @@ class RuleCheck:
 
 
 def broken(
-    bound: BoundRule, xs: Float[np.ndarray, "rows inputs"], values: DrawValues
+    bound: BoundRule, xs: Float[np.ndarray, "points inputs"], values: DrawValues
 ) -> np.ndarray:
-    """Where each draw breaks the rule: an array of (draws, rows)."""
+    """Where each draw breaks the rule: an array of (draws, points)."""
     return ~bound.holds(xs, values)
 
 
@@ -59,7 +60,10 @@ def check_rule(
         observed: Their observations, or class numbers.
         predicted: Their predictions, or class numbers.
     """
-    wrong = broken(bound, xs, values)
+    # Points on the region's edge are rounded and may lie a hair outside of it, where
+    # the rule is silent; so its claim is judged wherever they are.
+    everywhere = region_of(None, bound.schema.inputs, bound.name)
+    wrong = broken(dataclasses.replace(bound, region=everywhere), xs, values)
     worst = None
     if wrong.any():
         worst = tuple(float(v) for v in xs[int(np.argmax(wrong.mean(axis=0)))])

@@ -1,15 +1,15 @@
 """Networks made from something else: an Equinox module, or a pair of functions."""
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array
 
 from ocbnn.core.errors import SettingError
 from ocbnn.core.types import Input, Output, Position
-from ocbnn.networks.base import Network
+from ocbnn.networks.base import Network, array_spec
 
 
 class EquinoxNetwork(Network):
@@ -23,41 +23,50 @@ class EquinoxNetwork(Network):
     1
     """
 
-    module: eqx.Module
+    # The module in three: shapes of its weights, its other arrays, and all the rest.
+    specs: Any = eqx.field(static=True)
+    arrays: Any
+    rest: Any = eqx.field(static=True)
     inputs: int = eqx.field(static=True)
     outputs: int = eqx.field(static=True)
 
     def __init__(self, module: eqx.Module, inputs: int) -> None:
-        self.module, self.inputs = module, inputs
+        name = type(module).__name__
         if not callable(module):
             raise SettingError(
-                f"{type(module).__name__} cannot be called: give the Equinox module a "
+                f"{name} cannot be called: give the Equinox module a "
                 "`__call__(self, x)` that maps one input vector to one output vector."
             )
-        x = jax.ShapeDtypeStruct((inputs,), jnp.zeros(()).dtype)
-        value = eqx.filter_eval_shape(module, x)
+        weights, others = eqx.partition(module, eqx.is_inexact_array)
+        if not jax.tree.leaves(weights):
+            raise SettingError(
+                f"{name} has no weights: nothing of it is a floating-point JAX array. "
+                "Pass an Equinox module, or Applied(init, apply, inputs, outputs)."
+            )
+        self.specs = jax.tree.map(_spec, weights)
+        self.arrays, self.rest = eqx.partition(others, eqx.is_array)
+        self.inputs = inputs
+        value = _value_at(name, module, array_spec(inputs))
         if getattr(value, "ndim", None) != 1:
             raise SettingError(
-                f"{type(module).__name__} must return one vector for one input vector, "
-                f"got {value}. Return an array of shape (outputs,)."
+                f"{name} must return one vector for one input vector, got {value}. "
+                "Return an array of shape (outputs,)."
             )
         self.outputs = value.shape[0]
 
     def shapes(self) -> Position:
         """The module's own structure, with everything but weights left out."""
-        weights = eqx.filter(self.module, eqx.is_inexact_array)
-        return jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), weights)
+        return self.specs
 
     def fan_in(self) -> Position:
         """Equinox keeps weights as (out, in, ...) and biases as vectors."""
         return jax.tree.map(
-            lambda a: max(1, a.size // a.shape[0]) if a.ndim > 1 else 1, self.shapes()
+            lambda a: max(1, a.size // a.shape[0]) if a.ndim > 1 else 1, self.specs
         )
 
     def apply(self, weights: Position, x: Input) -> Output:
         """Put the weights into the module and call it."""
-        rest = eqx.filter(self.module, eqx.is_inexact_array, inverse=True)
-        return eqx.combine(weights, rest)(x)
+        return eqx.combine(weights, self.arrays, self.rest)(x)
 
 
 class Applied(Network):
@@ -67,6 +76,18 @@ class Applied(Network):
     apply_fn: Callable[[Position, Input], Output] = eqx.field(static=True)
     inputs: int = eqx.field(static=True)
     outputs: int = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        value = _value_at(
+            "apply",
+            lambda one: self.apply_fn(*one),
+            (self.shapes(), array_spec(self.inputs)),
+        )
+        if getattr(value, "shape", None) != (self.outputs,):
+            raise SettingError(
+                f"apply(weights, x) must return an array of shape ({self.outputs},) "
+                f"for one x of shape ({self.inputs},), got {value}."
+            )
 
     def shapes(self) -> Position:
         """What `init` would return."""
@@ -79,3 +100,19 @@ class Applied(Network):
     def apply(self, weights: Position, x: Input) -> Output:
         """Call the user's function."""
         return self.apply_fn(weights, x)
+
+
+def _spec(array: Array) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(array.shape, array.dtype)
+
+
+def _value_at(name: str, function: Callable[..., Any], spec: Any) -> Any:
+    """What a user's function would return for an input of this shape."""
+    try:
+        return eqx.filter_eval_shape(function, spec)
+    except (TypeError, ValueError) as error:
+        x = jax.tree.leaves(spec)[-1]
+        raise SettingError(
+            f"{name} cannot take one input vector of shape {x.shape}, one number per "
+            f"column of the data. Build it for {x.shape[0]} inputs. It said: {error}"
+        ) from error

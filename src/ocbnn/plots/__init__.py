@@ -4,11 +4,12 @@ Every function draws on the given axes and returns them. Nothing here touches py
 chooses a backend.
 """
 
-from ocbnn.plots.class_map import class_inset as class_inset, class_map as class_map
+from ocbnn.plots.classes import class_map as class_map
 from ocbnn.plots.functions import (
     prior_predictive as prior_predictive,
     regression as regression,
 )
+from ocbnn.plots.insets import class_inset as class_inset
 from ocbnn.plots.shading import shade_rules as shade_rules
 from ocbnn.plots.style import (
     BASELINE as BASELINE,

@@ -49,44 +49,25 @@ def points(
     X: np.ndarray | None, y: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Data of one input and one output, as two flat arrays; None without data."""
-    if X is None and y is None:
-        return None
+    _both_or_neither(X, y)
     if X is None or y is None:
-        missing = "X" if X is None else "y"
+        return None
+    across, up = _column(X, "X"), _column(y, "y")
+    if len(across) != len(up):
         raise DataError(
-            f"data points have both `X` and `y`, but `{missing}` is None. Pass both, or "
-            "neither."
+            "`X` and `y` have one row per observation, got "
+            f"{len(across)} and {len(up)} rows."
         )
-    flat = []
-    for name, array in (("X", X), ("y", y)):
-        array = _numbers(array, name)
-        column = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-        if column.ndim != 1:
-            raise DataError(
-                f"`{name}` has shape (rows,) or (rows, 1) on a picture of one input and "
-                f"one output, got {array.shape}. Pass one column: `{name}[:, 0]`."
-            )
-        flat.append(column)
-    if len(flat[0]) != len(flat[1]):
-        raise DataError(
-            f"`X` and `y` have one row per observation, got {len(flat[0])} and "
-            f"{len(flat[1])} rows."
-        )
-    return flat[0], flat[1]
+    return across, up
 
 
 def class_points(
     X: np.ndarray | None, y: np.ndarray | None, classes: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Data of two inputs and class numbers; None without data."""
-    if X is None and y is None:
-        return None
+    _both_or_neither(X, y)
     if X is None or y is None:
-        missing = "X" if X is None else "y"
-        raise DataError(
-            f"data points have both `X` and `y`, but `{missing}` is None. Pass both, or "
-            "neither."
-        )
+        return None
     X, y = _numbers(X, "X"), np.asarray(y)
     if X.ndim != 2 or X.shape[1] != 2:
         raise DataError(
@@ -96,8 +77,8 @@ def class_points(
     if y.shape != (len(X),) or not np.issubdtype(y.dtype, np.integer):
         raise DataError(
             f"`y` holds whole class numbers of shape ({len(X)},), as `X` has {len(X)} "
-            f"rows, got {y.dtype} of shape {y.shape}. Pass the position of each label in "
-            "`classes`."
+            f"rows, got {y.dtype} of shape {y.shape}. Pass the position of each label "
+            "in `classes`."
         )
     if len(y) and (y.min() < 0 or y.max() >= classes):
         raise DataError(
@@ -149,6 +130,26 @@ def limits(pair: tuple[float, float], name: str) -> tuple[float, float]:
             f"Pass `{name}=ax.get_{name}()`."
         )
     return low, high
+
+
+def _both_or_neither(X: np.ndarray | None, y: np.ndarray | None) -> None:
+    if (X is None) != (y is None):
+        missing = "X" if X is None else "y"
+        raise DataError(
+            f"data points have both `X` and `y`, but `{missing}` is None. Pass both, "
+            "or neither."
+        )
+
+
+def _column(array: np.ndarray, name: str) -> np.ndarray:
+    array = _numbers(array, name)
+    column = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if column.ndim != 1:
+        raise DataError(
+            f"`{name}` has shape (rows,) or (rows, 1) on a picture of one input and "
+            f"one output, got {array.shape}. Pass one column: `{name}[:, 0]`."
+        )
+    return column
 
 
 def _numbers(array: np.ndarray, name: str) -> np.ndarray:

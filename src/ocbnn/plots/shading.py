@@ -14,7 +14,7 @@ from ocbnn.plots import checks
 from ocbnn.plots.slices import edges, labels, mentioned, placing, refuse_classes
 from ocbnn.plots.style import DASHES, GREEN, GREY, HATCHES, RED, legend
 from ocbnn.plots.trace import Inside, Limits, Outline, trace
-from ocbnn.rules import BoundRule, Expectation, Forbidden, evaluate
+from ocbnn.rules import BoundRule, Expectation, Expression, Forbidden, evaluate
 from ocbnn.rules.words import listing
 
 # Sets lie below the bands and lines of functions; what a rule expects is thin or dashed
@@ -37,9 +37,9 @@ def shade_rules(
 
     Outputs that break a rule are red and hatched; what a rule expects is a green line
     with a band of ±2 sd; both only over the rule's region, and exactly there. A rule
-    that cannot be drawn here (a custom term, a relation between several outputs) marks its
-    region at the foot of the axes and says so in the legend. Rules about other outputs
-    are left out, and so are those that the axes already show.
+    that cannot be drawn here (a custom term, a relation between several outputs) marks
+    its region at the foot of the axes and says so in the legend. Rules about other
+    outputs are left out, and so are those that the axes already show.
 
     Args:
         ax: Where to draw.
@@ -65,7 +65,9 @@ def shade_rules(
         elif isinstance(rule.claim, Expectation) and outputs == [output]:
             label, dash = f"expected by “{name}”, ±2 sd", next(dashes)
             if label not in present:
-                _expected(ax, view, rule.claim, label, DASHES[1 + dash % (len(DASHES) - 1)])
+                _expected(
+                    ax, view, rule.claim, label, DASHES[1 + dash % (len(DASHES) - 1)]
+                )
         elif output in outputs or not rule.is_checkable:
             label = f"“{name}” {_why_not(rule, outputs)}"
             if label not in present:
@@ -142,23 +144,28 @@ def _expected(
         zorder=_SET,
     )
     ax.add_artist(band)
-    lines = []
-    for mean, sd in zip(claim.means, claim.sds, strict=True):
-
-        def excess(x: np.ndarray, y: np.ndarray, mean=mean) -> np.ndarray:
-            X, Y = view.place(x, y)
-            value = evaluate(claim.target, X, Y, np) - evaluate(mean, X, Y, np)
-            return np.where(view.applies(x), value, np.nan)
-
-        with np.errstate(invalid="ignore"):
-            curves = view.outline(lambda x, y: excess(x, y) <= 0).curves
-            # The target may leap over its mean, or end: there it has no such value.
-            away = ~(np.abs(excess(curves[:, 0], curves[:, 1])) <= sd)
-        curves[away] = np.nan
-        line = _line(curves, color=GREEN, linewidth=1.8, zorder=_EXPECTED)
+    lines = [
+        ax.add_artist(_mean_line(view, claim.target, mean, sd))
+        for mean, sd in zip(claim.means, claim.sds, strict=True)
+    ]
+    for line in lines:
         line.set(linestyle=dashes)
-        lines.append(ax.add_artist(line))
     ax.add_container(Container((band, lines[0]), label=label))
+
+
+def _mean_line(view: _View, target: Expression, mean: Expression, sd: float) -> Line2D:
+    """Where the target equals its mean: for a plain output, the mean itself."""
+
+    def excess(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        X, Y = view.place(x, y)
+        value = evaluate(target, X, Y, np) - evaluate(mean, X, Y, np)
+        return np.where(view.applies(x), value, np.nan)
+
+    curves = view.outline(lambda x, y: excess(x, y) <= 0).curves
+    # The target may leap over its mean, or end: there it has no such value.
+    near = np.abs(excess(*curves.T)) <= sd
+    curves = np.where(near[:, None], curves, np.nan)
+    return _line(curves, color=GREEN, linewidth=1.8, zorder=_EXPECTED)
 
 
 def _foot(ax: Axes, view: _View, label: str) -> None:

@@ -13,7 +13,7 @@ from ocbnn.rules.words import listing
 def placing(
     rule: BoundRule, shown: Sequence[int], at: np.ndarray | None
 ) -> Callable[..., np.ndarray]:
-    """Make rows (n, inputs) of the shown inputs' values, the others being as in `at`."""
+    """Make rows (n, inputs) of the shown inputs' values; the others are as in `at`."""
     names = rule.schema.inputs
     for index in shown:
         if not 0 <= index < len(names):

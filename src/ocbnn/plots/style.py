@@ -1,8 +1,9 @@
 """How every picture looks: colours, sizes, figures, legends and files.
 
 Red, green, blue and grey mean what they mean in the paper: forbidden, expected, with
-rules, without rules. The shades are apart for every common kind of colour vision, and nothing
-is told by colour alone: forbidden sets are hatched and lines differ in their dashes.
+rules, without rules. The shades are apart for every common kind of colour vision, and
+nothing is told by colour alone: forbidden sets are hatched, and lines
+differ in their dashes.
 """
 
 import textwrap
@@ -14,6 +15,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.container import Container
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from ocbnn.core.errors import SettingError
 
@@ -100,8 +102,8 @@ def tidy(ax: Axes, names: tuple[str, str]) -> None:
 def legend(ax: Axes, title: str | None = None) -> None:
     """Put one legend below the axes, where it covers nothing.
 
-    Each label comes once, what lies on top comes first, long labels are wrapped, and there
-    are as many columns as fit.
+    Each label comes once, what lies on top comes first, long labels are wrapped, and
+    there are as many columns as fit.
     """
     entries: dict[str, Artist | Container] = {}
     for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -114,7 +116,7 @@ def legend(ax: Axes, title: str | None = None) -> None:
     fig = ax.get_figure(root=True)
     room = ax.get_position().width * (fig.get_figwidth() if fig else 5.0) + 0.6
     below = 3.6 if ax.get_xlabel() else 2.0
-    ax.legend(
+    box = ax.legend(
         [entries[label] for label in wrapped],
         list(wrapped.values()),
         loc="upper center",
@@ -129,8 +131,11 @@ def legend(ax: Axes, title: str | None = None) -> None:
         title=title,
         title_fontsize=SMALL,
     )
+    # Draws are faint because they are many; a sample is one.
+    for sample in box.findobj(Line2D):
+        sample.set(alpha=1.0)
 
 
 def _height(handle: Artist | Container) -> float:
     parts = handle if isinstance(handle, Container) else [handle]
-    return max(part.get_zorder() for part in parts)
+    return min(part.get_zorder() for part in parts)

@@ -1,8 +1,8 @@
 """The exact outline of a set in the plane, found from membership alone.
 
 The set is cut along vertical lines. Each cut's ends are found by bisection, and so are
-the places where cuts appear, vanish, split or jump; so edges lie where they are, not where
-some mesh had a point. Only what is thinner than the mesh can be missed.
+the places where cuts appear, vanish, split or jump; so edges lie where they are, not
+where some mesh had a point. Only what is thinner than the mesh can be missed.
 """
 
 import dataclasses
@@ -43,7 +43,7 @@ class Outline:
     @property
     def is_empty(self) -> bool:
         """Whether nothing of the set was found within the limits."""
-        return len(self.fill.vertices) == 0
+        return np.size(self.fill.vertices) == 0
 
 
 def trace(

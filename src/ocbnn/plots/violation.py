@@ -82,23 +82,19 @@ def _share(
 def _outputs(rule: BoundRule, values: np.ndarray, n: int) -> np.ndarray:
     values = np.asarray(values)
     count = len(rule.schema.outputs)
-    if rule.schema.is_classification:
-        expected, fits = f"(draws, {n}) of whole class numbers", values.ndim == 2
-        fits = fits and np.issubdtype(values.dtype, np.integer)
-    elif count == 1 and values.ndim == 2:
-        values = values[..., None]
-        expected, fits = f"(draws, {n})", True
-    else:
-        expected = f"(draws, {n}, {count})" if count > 1 else f"(draws, {n})"
-        fits = values.ndim == 3 and values.shape[2] == count
-    if not fits or values.shape[1] != n or len(values) == 0:
-        shape = np.shape(values) if count > 1 or values.ndim != 3 else values.shape[:2]
+    is_class = rule.schema.is_classification
+    wanted = (n,) if count == 1 else (n, count)
+    given = values.shape[:-1] if values.shape[2:] == (1,) else values.shape
+    fits = given[1:] == wanted and given[0] > 0
+    if not fits or (is_class and not np.issubdtype(values.dtype, np.integer)):
+        shape = ", ".join(map(str, ("draws", *wanted)))
         raise DataError(
-            f"`values` has shape {expected}, as `x` has {n} inputs and rule "
-            f"{rule.name!r} {count} output{'s' if count > 1 else ''}, got "
-            f"{values.dtype} of shape {shape}. Pass one row per draw."
+            f"`values` has shape ({shape}){' of whole class numbers' * is_class}, as "
+            f"`x` has {n} inputs and rule {rule.name!r} speaks of {count} "
+            f"output{'s' * (count > 1)}, got {values.dtype} of shape "
+            f"{values.shape}. Pass one row per draw."
         )
-    return values
+    return values.reshape(given if is_class else (len(values), n, count))
 
 
 def _spell(share: float) -> str:

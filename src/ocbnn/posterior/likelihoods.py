@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ocbnn.core.errors import SettingError
+from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.types import Outputs, Position, RandomKey, Scalar, Targets
 from ocbnn.networks.base import array_spec
 
@@ -36,6 +36,9 @@ class Likelihood(eqx.Module):
     ) -> Float[Array, " rows"]:
         """Log density of each observed row."""
 
+    def check(self, outputs: int, targets: Targets | None) -> None:
+        """Refuse a network or targets of another shape, which would broadcast."""
+
 
 class GaussianNoise(Likelihood):
     r"""$y \sim N(\phi(x), \sigma^2)$ for every output, with $\sigma$ known or inferred.
@@ -52,7 +55,7 @@ class GaussianNoise(Likelihood):
     def fixed(cls, sd: float, outputs: int = 1) -> "GaussianNoise":
         """Noise of one known standard deviation."""
         _check_positive(sd, "noise")
-        return cls(jnp.full((outputs,), sd))
+        return cls(jnp.full((outputs,), float(sd)))
 
     @classmethod
     def inferred(
@@ -61,7 +64,7 @@ class GaussianNoise(Likelihood):
         """Noise that is learned, one standard deviation per output."""
         _check_positive(median, "the median of the noise")
         _check_positive(spread, "the spread of the noise prior")
-        return cls(jnp.full((outputs,), median), spread, known=False)
+        return cls(jnp.full((outputs,), float(median)), spread, known=False)
 
     def shapes(self) -> Position:
         """One log standard deviation per output, if inferred."""
@@ -98,6 +101,20 @@ class GaussianNoise(Likelihood):
         constant = jnp.sum(jnp.log(sd) + 0.5 * jnp.log(2.0 * jnp.pi))
         return -0.5 * jnp.sum(gap**2, axis=1) - constant
 
+    def check(self, outputs: int, targets: Targets | None) -> None:
+        """One standard deviation and one column of targets per output."""
+        if self.sd.shape != (outputs,):
+            raise SettingError(
+                f"the noise needs one standard deviation for each of {outputs} "
+                f"outputs, got an array of shape {self.sd.shape}. Write "
+                f"GaussianNoise.fixed(0.1, outputs={outputs})."
+            )
+        if targets is not None and targets.shape[1:] != (outputs,):
+            raise DataError(
+                f"targets must have shape (rows, {outputs}), one column per output of "
+                f"the network, got {targets.shape}. Write Y[:, None] for one output."
+            )
+
 
 class Categorical(Likelihood):
     """Classes with probabilities `softmax φ(x)`."""
@@ -119,7 +136,19 @@ class Categorical(Likelihood):
     ) -> Float[Array, " rows"]:
         """The log probability of the observed class."""
         logs = jax.nn.log_softmax(outputs, axis=1)
-        return jnp.take_along_axis(logs, targets[:, None], axis=1)[:, 0]
+        # A product, not an index: the slope of an index is a slow scatter.
+        observed = jax.nn.one_hot(targets, outputs.shape[1], dtype=outputs.dtype)
+        return jnp.sum(observed * logs, axis=1)
+
+    def check(self, outputs: int, targets: Targets | None) -> None:
+        """One whole number per row."""
+        if targets is None:
+            return
+        if targets.ndim != 1 or not jnp.issubdtype(targets.dtype, jnp.integer):
+            raise DataError(
+                f"classes must be whole numbers from 0 to {outputs - 1}, one per row, "
+                f"got {targets.dtype} of shape {targets.shape}."
+            )
 
 
 def _check_positive(value: float, what: str) -> None:

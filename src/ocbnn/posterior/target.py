@@ -6,7 +6,8 @@ of this library around it: hand `target.logdensity` to any sampler that takes a
 function of a pytree, and start it at `target.initial(key)`.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -65,6 +66,14 @@ class Target(eqx.Module):
                     f"the network takes {self.network.inputs} inputs, but X has "
                     f"{self.X.shape[1]} columns."
                 )
+        self.likelihood.check(self.network.outputs, self.Y)
+
+    if not TYPE_CHECKING:
+
+        def __getattribute__(self, name: str) -> Any:
+            # Equinox makes pytrees of bound methods, and those have no hash, which
+            # `jax.jit(target.logdensity)` asks for. Plain bound methods do.
+            return object.__getattribute__(self, name)
 
     @property
     def rows(self) -> int:
@@ -101,8 +110,8 @@ class Target(eqx.Module):
         """
         key_rows, key_points = jax.random.split(key)
         X, Y, factor = self.X, self.Y, 1.0
-        if X is not None and Y is not None and self.batch_size is not None:
-            size = min(self.batch_size, self.rows)
+        size = self.batch_size
+        if X is not None and Y is not None and size is not None and size < self.rows:
             rows = jax.random.randint(key_rows, (size,), 0, self.rows)
             X, Y, factor = X[rows], Y[rows], self.rows / size
         keys = jax.random.split(key_points, max(1, len(self.rules)))
@@ -126,7 +135,7 @@ class Target(eqx.Module):
     def _added(
         self,
         position: Model,
-        points: list[Inputs],
+        points: Sequence[Float[Array, "_ inputs"]],
         X: Inputs | None,
         Y: Targets | None,
         factor: float,
@@ -159,6 +168,8 @@ class Target(eqx.Module):
         return ys if self.units is None else self.units.traced_outputs(ys)
 
 
-def _split_rows(values: Outputs, sizes: list[int]) -> list[Outputs]:
+def _split_rows(
+    values: Outputs, sizes: Sequence[int]
+) -> list[Float[Array, "_ outputs"]]:
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
     return [values[a : a + n] for a, n in zip(starts, sizes, strict=True)]

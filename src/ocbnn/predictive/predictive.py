@@ -63,13 +63,13 @@ class Predictive:
     ) -> tuple[Float[np.ndarray, "rows outputs"], Float[np.ndarray, "rows outputs"]]:
         """Central interval of the function, or of an observation when given `rng`."""
         tails = [(1 - level) / 2, (1 + level) / 2]
+        scatter = np.zeros((self.size, 1, self.network.outputs))
+        if rng is not None:
+            # One for all rows: a row's interval does not depend on its neighbours.
+            scatter = self.noise()[:, None] * rng.standard_normal(scatter.shape)
         ends = []
         for functions in self._blocks(X):
-            values = functions
-            if rng is not None:
-                scatter = rng.standard_normal(functions.shape)
-                values = functions + self.noise()[:, None] * scatter
-            ends.append(np.quantile(values, tails, axis=0))
+            ends.append(np.quantile(functions + scatter, tails, axis=0))
         low, high = np.concatenate(ends, axis=1)
         return low, high
 

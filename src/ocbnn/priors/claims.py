@@ -76,9 +76,10 @@ def atom_scales(
     r"""The natural size of each `f_jk`: its slope measured in output scales.
 
     $s_{jk}^2 = \mathrm{mean}\, \sum_o (s_o\, \partial f_{jk} / \partial y_o)^2$ over
-    the points and some reference outputs. For a plain bound on one output this is that
-    output's scale, whatever its units, so a rule means the same in metres and in
-    millimetres. With all scales one and a plain bound, it is the paper's form.
+    the points and some reference outputs, where it is finite. For a plain bound on one
+    output this is that output's scale, whatever its units, so a rule means the same in
+    metres and in millimetres. With all scales one and a plain bound, it is the paper's
+    form.
     """
 
     def size(atom: Atom) -> Float[Array, ""]:
@@ -86,7 +87,8 @@ def atom_scales(
             return jnp.ones(())
         slope = jax.grad(lambda y, x: evaluate(atom.expr, x, y, jnp))
         both = jax.vmap(jax.vmap(slope, (0, None)), (None, 0))(reference, xs)
-        squared = jnp.mean(jnp.sum((both * output_scale[None, None]) ** 2, axis=-1))
+        squares = jnp.sum((both * output_scale[None, None]) ** 2, axis=-1)
+        squared = jnp.mean(squares, where=jnp.isfinite(squares))
         return jnp.where(squared > 0, jnp.sqrt(squared), 1.0)
 
     return tuple(tuple(map(size, atoms)) for atoms in forbidden.terms)

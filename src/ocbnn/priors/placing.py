@@ -87,25 +87,34 @@ def _checked_points(bound: BoundRule, points: np.ndarray) -> np.ndarray:
             f"the points given to rule {bound.name!r} must be an array of shape "
             f"(points, {width}), one column per input, got {points.shape}."
         )
-    inside = bound.region.contains(points)
-    if not inside.all():
-        worst = points[np.flatnonzero(~inside)[0]].tolist()
-        raise RegionError(
-            f"{int((~inside).sum())} of the {len(points)} points given to rule "
-            f"{bound.name!r} lie outside its region, the first at {worst}. Leave them "
-            "out, or widen the region."
-        )
+    _refuse_outside(bound, points, bound.region.contains(points))
     return points
 
 
 def check_own_sampler(
     bound: BoundRule, function: Callable[..., object], key: RandomKey
 ) -> None:
-    """Refuse a user's sampler whose points have another shape than asked for."""
+    """Refuse a user's sampler whose points have a wrong shape or lie outside."""
     count, width = bound.rule.points, len(bound.schema.inputs)
-    shape = jax.eval_shape(lambda k: function(k, count), key).shape  # pyright: ignore
+    shape = getattr(jax.eval_shape(lambda k: function(k, count), key), "shape", None)
     if shape != (count, width):
         raise RegionError(
-            f"the sampler of rule {bound.name!r} must return points of shape "
+            f"the sampler of rule {bound.name!r} must return an array of shape "
             f"({count}, {width}) when called with (key, {count}), got {shape}."
         )
+    points = np.asarray(function(key, count), float)
+    # Points meant for the edge are rounded to single precision, and may miss it.
+    nudge = 1e-6 * (points.mean(axis=0) - points)
+    tries = [points, points + nudge, points - nudge]
+    _refuse_outside(bound, points, np.any([*map(bound.region.contains, tries)], axis=0))
+
+
+def _refuse_outside(bound: BoundRule, points: np.ndarray, inside: np.ndarray) -> None:
+    if inside.all():
+        return
+    first = points[np.flatnonzero(~inside)[0]].tolist()
+    raise RegionError(
+        f"{int((~inside).sum())} of the {len(points)} points given to rule "
+        f"{bound.name!r} lie outside its region, the first at {first}. Leave them out, "
+        "or widen the region."
+    )

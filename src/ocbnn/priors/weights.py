@@ -1,5 +1,7 @@
 """Gaussian priors on weights: the same width for all, or scaled by fan-in."""
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -47,11 +49,14 @@ class WeightPrior(eqx.Module):
         """One draw of all weights."""
         shapes, structure = jax.tree.flatten(network.shapes())
         sds = jax.tree.leaves(self.sd(network))
-        keys = jax.random.split(key, len(shapes))
-        draws = [
-            sd.astype(spec.dtype) * jax.random.normal(one, spec.shape, spec.dtype)
-            for one, sd, spec in zip(keys, sds, shapes, strict=True)
-        ]
+        # One call for all: a generator of its own for every array is slow to compile.
+        sizes = [math.prod(spec.shape) for spec in shapes]
+        noise = jax.random.normal(key, (sum(sizes),))
+        draws, start = [], 0
+        for sd, spec, size in zip(sds, shapes, sizes, strict=True):
+            block = noise[start : start + size].reshape(spec.shape)
+            draws.append((sd * block).astype(spec.dtype))
+            start += size
         return jax.tree.unflatten(structure, draws)
 
     def logdensity(self, network: Network, weights: Position) -> Scalar:

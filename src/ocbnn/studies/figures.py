@@ -57,6 +57,7 @@ def _draw_functions(
         **CONSTRAINED,
         shown=toy.shown,
         bands=not toy.shown,
+        mean=not toy.shown,
     )
 
 
@@ -74,6 +75,6 @@ def _draw_classes(
             model.predict_proba(cells).reshape(shape),
             classes=[str(label) for label in model.classes_],
             X=toy.X,
-            y=toy.y,
+            y=np.searchsorted(model.classes_, toy.y),
             rules=bound_rules(toy),
         )

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib import patheffects
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
@@ -14,19 +12,13 @@ from matplotlib.path import Path
 from ocbnn.core.errors import SettingError
 from ocbnn.plots import checks
 from ocbnn.plots.slices import edges, labels, placing
-from ocbnn.plots.style import CLASS_HUES, DASHES, INK, MARKERS, SMALL, legend, tidy
+from ocbnn.plots.style import CLASS_HUES, DASHES, INK, MARKERS, legend, tidy
 from ocbnn.plots.trace import Limits, trace
 from ocbnn.rules import AllowedClasses, BoundRule
 from ocbnn.rules.words import listing
 
-_MAP, _BORDER, _REGION, _DATA, _INSET = 0.1, 1.0, 2.0, 3.0, 5.0
+_MAP, _BORDER, _REGION, _DATA = 0.1, 1.0, 2.0, 3.0
 _DEPTH = 0.72  # of a class's own colour where it is certain, so that markers stand out
-_CORNERS = {
-    "upper right": (1, 1),
-    "upper left": (0, 1),
-    "lower right": (1, 0),
-    "lower left": (0, 0),
-}
 
 
 def class_map(
@@ -54,8 +46,8 @@ def class_map(
         classes: Labels of the classes; one named "green" is drawn in green.
         X: Data (n, 2), in the order of the axes.
         y: Their class numbers (n,); each class has a marker of its own.
-        rules: Bound class rules; their regions are outlined and hatched in the colour of
-            the class they allow.
+        rules: Bound class rules; their regions are outlined and hatched in the colour
+            of the class they allow.
         names: Of the two inputs.
         inputs: Positions of the two inputs, for rules about more.
         at: Values (inputs,) at which the other inputs are held.
@@ -86,76 +78,6 @@ def class_map(
     if with_legend:
         legend(ax, title="predicted class; the paler, the less sure")
     return ax
-
-
-def class_inset(
-    ax: Axes,
-    grid_x: np.ndarray,
-    grid_y: np.ndarray,
-    probabilities: np.ndarray,
-    *,
-    classes: Sequence[object],
-    X: np.ndarray | None = None,
-    y: np.ndarray | None = None,
-    rules: Sequence[BoundRule] = (),
-    title: str = "BNN",
-    corner: str | None = None,
-    size: float = 0.34,
-    inputs: tuple[int, int] = (0, 1),
-    at: np.ndarray | None = None,
-) -> Axes:
-    """Put a small map, of the baseline say, into a corner of another one.
-
-    The corner with the fewest data points and rules is taken unless one is named:
-    "upper right", "upper left", "lower right" or "lower left". `size` is the share of
-    each side it takes. The other arguments are those of `class_map`.
-
-    Returns:
-        The inset's own axes.
-    """
-    if corner is not None and corner not in _CORNERS:
-        raise SettingError(
-            f"`corner` is one of {listing(map(repr, _CORNERS))}, got {corner!r}."
-        )
-    if not 0 < size < 1:
-        raise SettingError(
-            f"`size` is a share of the axes between 0 and 1, got {size}."
-        )
-    right, top = _CORNERS[corner or _emptiest(ax, size)]
-    left, low = (1 - size) * right, (1 - size) * top
-    inset = ax.inset_axes((left, low, size, size), zorder=_INSET)
-    class_map(
-        inset,
-        grid_x,
-        grid_y,
-        probabilities,
-        classes=classes,
-        X=X,
-        y=y,
-        rules=rules,
-        inputs=inputs,
-        at=at,
-        with_legend=False,
-    )
-    for points in _markers(inset):
-        points.set(sizes=[7], linewidths=0.4)
-    for line in inset.lines:
-        line.set_linewidth(line.get_linewidth() / 2)
-    for patch in inset.patches:
-        patch.set_hatch(None)
-    inset.set(xlabel="", ylabel="", xticks=[], yticks=[])
-    inset.spines[:].set(visible=True, color=INK, linewidth=1.2)
-    inset.text(
-        0.05,
-        0.95,
-        title,
-        transform=inset.transAxes,
-        va="top",
-        fontsize=SMALL,
-        path_effects=[patheffects.withStroke(linewidth=2.5, foreground="white")],
-        zorder=_INSET,
-    )
-    return inset
 
 
 def _paint(
@@ -204,7 +126,7 @@ def _region(
     ylim: Limits = ax.get_ylim()
     outline = trace(inside, xlim, ylim, edges(rule, inputs[0]))
     mask = rule.claim.mask if isinstance(rule.claim, AllowedClasses) else ()
-    allowed = [hue for hue, fits in zip(hues, mask, strict=True) if fits]
+    allowed = [hues[index] for index, fits in enumerate(mask) if fits]
     hue = allowed[0] if len(allowed) == 1 else INK
     edge = to_rgba(hue, 0.9)
     patch = PathPatch(outline.fill, facecolor="none", edgecolor=edge, zorder=_REGION)
@@ -234,8 +156,8 @@ def _check_rules(rules: Sequence[BoundRule], classes: Sequence[object]) -> None:
         known = rule.schema.classes
         if known is None:
             raise SettingError(
-                f"rule {rule.name!r} speaks of real outputs, not of classes. Draw it with "
-                "`regression` or `shade_rules`."
+                f"rule {rule.name!r} speaks of real outputs, not of classes. Draw it "
+                "with `regression` or `shade_rules`."
             )
         if list(map(str, known)) != list(map(str, classes)):
             raise SettingError(
@@ -251,25 +173,3 @@ def _hues(classes: Sequence[object]) -> list[str]:
     free = free or list(CLASS_HUES.values())
     taken = iter(range(len(names)))
     return [CLASS_HUES.get(n) or free[next(taken) % len(free)] for n in names]
-
-
-def _markers(ax: Axes) -> list[PathCollection]:
-    return [found for found in ax.collections if isinstance(found, PathCollection)]
-
-
-def _emptiest(ax: Axes, size: float) -> str:
-    marks = [np.asarray(found.get_offsets()) for found in _markers(ax)]
-    marks += [np.asarray(patch.get_path().vertices) for patch in ax.patches]
-    placed = [mark for mark in marks if len(mark)]
-    if not placed:
-        return "upper right"
-    spots = ax.transData.transform(np.concatenate(placed))
-    spots = ax.transAxes.inverted().transform(spots)
-
-    def covered(corner: str) -> int:
-        right, top = _CORNERS[corner]
-        beside = spots[:, 0] > 1 - size if right else spots[:, 0] < size
-        level = spots[:, 1] > 1 - size if top else spots[:, 1] < size
-        return int((beside & level).sum())
-
-    return min(_CORNERS, key=covered)

@@ -1,0 +1,246 @@
+"""The driver: thinning, interruption, progress, and runs that cannot go on."""
+
+import os
+import signal
+import threading
+import time
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ocbnn.core.errors import InferenceError, SettingError
+from ocbnn.inference import HMC, NUTS, SMC, SVGD, loop, sample
+from ocbnn.inference.base import Algorithm, Plan
+from tests.inference.densities import COVARIANCE, MEAN, Faulty, known_gaussian
+
+KEY = jax.random.key(0)
+
+
+def test_thinning_keeps_every_nth_move_and_the_density_belongs_to_the_kept_draw():
+    draws = sample(HMC(warmup=20, draws=30, thin=4, chains=2), known_gaussian(), KEY)
+    assert np.asarray(draws.positions).shape == (2, 30, 2)
+    density = jax.vmap(jax.vmap(known_gaussian().logdensity))(draws.positions)
+    assert np.allclose(draws.stats["logdensity"], density, atol=1e-4)
+
+
+def test_a_second_run_of_the_same_shape_compiles_nothing():
+    plan = NUTS(warmup=20, draws=20, chains=2)
+    sample(plan, known_gaussian(), KEY)
+    sizes = [f._cached._cache_size() for f in (loop.init, loop.warm_up, loop.draw)]
+    other = eqx.tree_at(lambda g: g.mean, known_gaussian(), jnp.array([3.0, 3.0]))
+    sample(NUTS(warmup=20, draws=20, chains=2), other, jax.random.key(5))
+    again = [f._cached._cache_size() for f in (loop.init, loop.warm_up, loop.draw)]
+    assert sizes == again
+
+
+class _Pressed:
+    """A reporter that presses Ctrl-C once some moves are done."""
+
+    def __init__(self, after):
+        self.after, self.done, self.said = after, 0, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def begin(self, label, total):
+        pass
+
+    def advance(self, count, note):
+        before, self.done = self.done, self.done + count
+        if before < self.after <= self.done:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def finish(self, note):
+        self.said = note
+
+
+def test_ctrl_c_keeps_what_was_drawn():
+    reporter = _Pressed(after=600)
+    plan = NUTS(warmup=100, draws=10**6, chains=2)
+    draws = sample(plan, known_gaussian(), KEY, progress=reporter)
+    assert draws.interrupted
+    assert reporter.said == "stopped by Ctrl-C"
+    assert 0 < draws.draws < 10**6
+    assert np.isfinite(draws.positions).all()
+    assert np.all(draws.positions != 0)  # no empty room of a buffer is left over
+
+
+def test_ctrl_c_before_the_first_draw_is_an_interruption():
+    plan = NUTS(warmup=10**7, draws=10, chains=1)
+    with pytest.raises(KeyboardInterrupt):
+        sample(plan, known_gaussian(), KEY, progress=_Pressed(after=100))
+
+
+def test_a_start_that_is_not_a_number_names_the_part():
+    target = Faulty(*_leaves(), edge=-1e6)
+    with pytest.raises(InferenceError, match="cannot start: the part «cliff»"):
+        sample(HMC(warmup=10, draws=10, chains=1), target, KEY)
+
+
+class _NoSlope(Faulty):
+    def cliff(self, position):
+        return jnp.sqrt(jnp.abs(position[0] * 0.0))
+
+
+def test_a_slope_that_is_not_a_number_names_the_part():
+    with pytest.raises(InferenceError, match="slope of the part «cliff»"):
+        sample(HMC(warmup=10, draws=10, chains=1), _NoSlope(*_leaves()), KEY)
+
+
+class _Runaway(Faulty):
+    """Finite where particles start, not a number where the gradient pulls them."""
+
+    def initial(self, key):
+        return jnp.array([-1.0, 0.0]) + 0.01 * jax.random.normal(key, (2,))
+
+
+def test_particles_that_are_lost_name_the_part():
+    plan = SVGD(particles=5, iterations=200, learning_rate=0.3)
+    with pytest.raises(InferenceError, match=r"SVGD came to a place.*«cliff»"):
+        sample(plan, _Runaway(*_leaves(), edge=0.5), KEY)
+
+
+class _Needle(Faulty):
+    """Finite at one place only, so every move ends in nonsense."""
+
+    def initial(self, key):
+        return jnp.zeros(2)
+
+    def cliff(self, position):
+        return jnp.where(jnp.any(position != 0.0), jnp.nan, 0.0)
+
+
+@pytest.mark.parametrize("plan", [HMC(warmup=10**6, chains=1, climb=0)])
+def test_a_chain_whose_moves_all_end_in_nonsense_names_the_part(plan):
+    with pytest.raises(InferenceError, match=r"accepted none.*«cliff»"):
+        sample(plan, _Needle(*_leaves()), KEY)
+
+
+def _leaves():
+    return known_gaussian().mean, known_gaussian().precision
+
+
+def test_progress_without_a_terminal_is_plain_lines(capsys, monkeypatch):
+    monkeypatch.setattr("ocbnn.inference.progress._PLAIN_SECONDS", 0.0)
+    sample(
+        NUTS(warmup=20, draws=20, chains=1),
+        known_gaussian(),
+        KEY,
+        progress=True,
+        label="my run",
+    )
+    out, err = capsys.readouterr()
+    lines = err.splitlines()
+    assert out == ""
+    assert all(line.startswith("my run: ") for line in lines)
+    assert "accepts" in lines[0]
+    assert "done" in lines[-1]
+    assert "\x1b" not in err
+
+
+def test_progress_can_be_off_and_must_be_known(capsys):
+    sample(HMC(warmup=5, draws=5, chains=1), known_gaussian(), KEY, progress=False)
+    assert capsys.readouterr() == ("", "")
+    with pytest.raises(SettingError, match="progress must be True, False"):
+        sample(HMC(warmup=5, draws=5), known_gaussian(), KEY, progress="loud")
+
+
+def test_chains_run_at_the_same_time():
+    """Two chains wait for each other, which one thread after another never could."""
+    barrier = threading.Barrier(2, timeout=60)
+
+    class Meeting:
+        met = False
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+        def begin(self, label, total):
+            pass
+
+        def advance(self, count, note):
+            if not self.met:
+                barrier.wait()
+                self.met = True
+                time.sleep(0.01)
+
+        def finish(self, note):
+            pass
+
+    plan = HMC(warmup=2, draws=2, chains=2)
+    sample(plan, known_gaussian(), KEY, progress=Meeting(), threads=2)
+
+
+@pytest.mark.parametrize(
+    ("make", "advice"),
+    [
+        (
+            lambda: NUTS(draws=0),
+            r"NUTS\(draws=...\) must be a whole number of at least 1",
+        ),
+        (lambda: NUTS(warmup=True), "whole number"),
+        (lambda: HMC(step_size=-1.0), r"HMC\(step_size=...\) must be a number above"),
+        (lambda: HMC(steps=0), "at least 1, got 0"),
+        (lambda: HMC(thin=0), "at least 1, got 0"),
+        (lambda: SVGD(particles=1), "at least 2, got 1"),
+        (lambda: SVGD(learning_rate=0.0), "above zero, got 0.0"),
+        (lambda: SMC(keep=0.0), "above zero, got 0.0"),
+        (lambda: SMC(keep=1.0), "below one, got 1.0"),
+        (lambda: NUTS(target_acceptance=1.0), "below one, got 1.0"),
+    ],
+)
+def test_settings_out_of_range_are_refused_with_advice(make, advice):
+    with pytest.raises(SettingError, match=advice):
+        make()
+
+
+class _Wanderer(Algorithm):
+    """A user's own algorithm: plain random-walk Metropolis."""
+
+    target: eqx.Module
+
+    def init(self, key):
+        return self.target.initial(key)
+
+    def step(self, key, state):
+        key_move, key_accept = jax.random.split(key)
+        proposal = state + jax.random.normal(key_move, state.shape)
+        gain = self.target.logdensity(proposal) - self.target.logdensity(state)
+        accept = jnp.log(jax.random.uniform(key_accept)) < gain
+        info = _Seen(accept.astype(float))
+        return jnp.where(accept, proposal, state), info
+
+    def emit(self, key, state):
+        return state[None]
+
+
+class _Seen(tuple):
+    __slots__ = ()
+
+    def __new__(cls, acceptance):
+        return super().__new__(cls, (acceptance,))
+
+    def _asdict(self):
+        return {"acceptance": self[0]}
+
+
+class _WalkPlan(Plan):
+    def bind(self, target):
+        return _Wanderer(target)
+
+
+def test_the_driver_runs_a_users_own_algorithm():
+    plan = _WalkPlan(warmup=200, draws=2000, thin=5)
+    draws = sample(plan, known_gaussian(), KEY)
+    x = np.asarray(draws.positions).reshape(-1, 2)
+    assert np.allclose(x.mean(axis=0), MEAN, atol=0.1)
+    assert np.allclose(np.cov(x.T), COVARIANCE, atol=0.1)

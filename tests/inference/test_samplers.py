@@ -1,0 +1,138 @@
+"""Every algorithm against a posterior known in closed form."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from ocbnn.inference import HMC, NUTS, SMC, SVGD, judge, sample
+from ocbnn.inference.svgd import stein_direction
+from tests.inference.densities import (
+    COVARIANCE,
+    MEAN,
+    Gaussian,
+    TwoHills,
+    known_gaussian,
+)
+
+EXACT = [
+    pytest.param(HMC(step_size=0.25, steps=7, warmup=200, draws=3000), id="hmc"),
+    pytest.param(
+        HMC(adapt=True, jitter=True, steps=12, warmup=500, draws=3000), id="adapted hmc"
+    ),
+    pytest.param(NUTS(warmup=500, draws=3000), id="nuts"),
+    pytest.param(SMC(particles=4000, chains=2), id="smc"),
+]
+
+
+@pytest.mark.parametrize("plan", EXACT)
+def test_exact_samplers_recover_a_correlated_gaussian(plan):
+    draws = sample(plan, known_gaussian(), jax.random.key(0))
+    x = np.asarray(draws.positions)
+    flat = x.reshape(-1, 2)
+    # Four standard errors, by the effective sample size that the draws claim.
+    size = judge(draws, x).ess_min
+    assert size > 1000
+    error = 4 * np.sqrt(np.diag(COVARIANCE) / size)
+    assert np.all(np.abs(flat.mean(axis=0) - MEAN) < error)
+    # A covariance estimate has relative error of about sqrt(2 / n).
+    scale = np.sqrt(np.outer(np.diag(COVARIANCE), np.diag(COVARIANCE)))
+    assert np.all(np.abs(np.cov(flat.T) - COVARIANCE) < 5 * np.sqrt(2 / size) * scale)
+
+
+def test_svgd_finds_the_mean_and_most_of_the_spread_of_a_gaussian():
+    plan = SVGD(particles=100, iterations=1500, learning_rate=0.1)
+    x = np.asarray(sample(plan, known_gaussian(), jax.random.key(0)).stacked())
+    assert np.allclose(x.mean(axis=0), MEAN, atol=0.03)
+    # Stein particles are known to lose some variance; in two dimensions, little.
+    assert np.allclose(np.cov(x.T), COVARIANCE, rtol=0.15)
+
+
+def test_svgd_takes_any_optax_optimiser():
+    plan = SVGD(particles=20, iterations=800, optimiser=optax.adam(0.05))
+    x = np.asarray(sample(plan, known_gaussian(), jax.random.key(0)).stacked())
+    assert np.allclose(x.mean(axis=0), MEAN, atol=0.1)
+
+
+def test_stein_direction_is_the_papers_equation(float64):
+    rng = np.random.default_rng(0)
+    w, g = rng.normal(size=(6, 3)), rng.normal(size=(6, 3))
+    squared = ((w[:, None] - w[None]) ** 2).sum(-1)
+    median = np.median(squared[np.triu_indices(6, 1)])
+    h = median / np.log(7)
+    expected = np.zeros((6, 3))
+    for i in range(6):
+        for s in range(6):
+            k = np.exp(-squared[s, i] / h)
+            expected[i] += (k * g[s] - 2 / h * (w[s] - w[i]) * k) / 6
+    # Split over two leaves of different shapes, as a network's weights are.
+    tree = {"a": jnp.asarray(w[:, :2]).reshape(6, 2, 1), "b": jnp.asarray(w[:, 2])}
+    grads = {"a": jnp.asarray(g[:, :2]).reshape(6, 2, 1), "b": jnp.asarray(g[:, 2])}
+    found, spread = stein_direction(tree, grads)
+    assert np.allclose(found["a"][..., 0], expected[:, :2])
+    assert np.allclose(found["b"], expected[:, 2])
+    assert np.isclose(spread, np.sqrt(median))
+
+
+def test_tempered_smc_keeps_the_shares_of_two_modes_that_nuts_cannot_cross():
+    target = TwoHills.make(np.zeros(1), np.eye(1))
+    smc = sample(SMC(particles=4000, chains=2), target, jax.random.key(1))
+    shares = (np.asarray(smc.positions)[..., 0] < 0).mean(axis=1)
+    assert np.allclose(shares, 0.3, atol=0.05)
+    nuts = sample(NUTS(warmup=300, draws=300, chains=4), target, jax.random.key(1))
+    sides = (np.asarray(nuts.positions)[..., 0] < 0).mean(axis=1)
+    assert set(sides) <= {0.0, 1.0}
+
+
+def test_tempered_smc_estimates_the_evidence():
+    # The added part turns a normalised normal into exp(-gap' P gap / 2) / (2 pi).
+    truth = 0.5 * np.log(np.linalg.det(COVARIANCE))
+    draws = sample(SMC(particles=4000, chains=2), known_gaussian(), jax.random.key(3))
+    assert draws.log_evidence.shape == (2,)
+    assert np.allclose(draws.log_evidence, truth, atol=0.15)
+
+
+def test_a_rejected_hmc_move_leaves_the_chain_exactly_where_it_was():
+    # Steps so long that most moves are rejected, and the target still comes out.
+    plan = HMC(step_size=0.75, steps=3, warmup=100, draws=4000, climb=0)
+    draws = sample(plan, known_gaussian(), jax.random.key(2))
+    acceptance = draws.stats["acceptance"]
+    x = np.asarray(draws.positions)
+    stayed = np.all(x[:, 1:] == x[:, :-1], axis=-1)
+    assert 0.2 < stayed.mean() < 0.8
+    assert np.isclose(1 - acceptance.mean(), stayed.mean(), atol=0.02)
+    # Keeping rejected moves instead would heat the chain: the covariance would grow.
+    flat = x.reshape(-1, 2)
+    assert np.allclose(np.cov(flat.T), COVARIANCE, atol=0.06)
+
+
+def test_hmc_accepts_by_the_energy_of_one_fixed_density():
+    """Energy is conserved to second order in the step; noise in it would break that."""
+    errors = []
+    for step in (0.2, 0.1):
+        steps = round(1.0 / step)
+        plan = HMC(step_size=step, steps=steps, warmup=0, draws=500, climb=0)
+        draws = sample(plan, known_gaussian(), jax.random.key(0))
+        errors.append(np.mean(1 - draws.stats["acceptance"]))
+    # Mean rejection falls like the energy error, step², squared or not: at least 3x.
+    assert errors[1] < errors[0] / 3
+
+
+def test_hmc_in_double_precision_stays_double(float64):
+    plan = HMC(step_size=0.2, warmup=10, draws=10, chains=2)
+    draws = sample(plan, Gaussian.make(MEAN, COVARIANCE), jax.random.key(0))
+    assert np.asarray(draws.positions).dtype == np.float64
+
+
+def test_a_seed_decides_every_draw_whatever_the_number_of_threads():
+    plan = NUTS(warmup=50, draws=50, chains=3)
+    runs = [
+        np.asarray(
+            sample(plan, known_gaussian(), jax.random.key(seed), threads=n).positions
+        )
+        for seed, n in ((0, 1), (0, 3), (1, 1))
+    ]
+    assert np.array_equal(runs[0], runs[1])
+    assert not np.array_equal(runs[0], runs[2])
+    assert not np.array_equal(runs[0][0], runs[0][1])

@@ -1,0 +1,126 @@
+"""The same data and rule in other units give the same posterior."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ocbnn.core.units import Units
+from ocbnn.networks import MLP
+from ocbnn.posterior import Categorical, GaussianNoise, Target
+from ocbnn.priors import WeightPrior, make_term
+from ocbnn.rules import Schema, bind, parse_rule
+from tests import reference
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform([0.0, 100.0], [2.0, 300.0], (30, 2))
+Y = np.stack([3 + X[:, 0], 0.02 * X[:, 1] - X[:, 0] ** 2], axis=1)
+SCHEMA = Schema(("h", "t"), ("a", "b"))
+WHERE = "if 0 <= h <= 2 and 100 <= t <= 300 then"
+
+
+def target(rules, X, Y, schema=SCHEMA):
+    """As the estimators build it: standard units inside, a person's units outside."""
+    classes = schema.classes
+    outputs = len(schema.outputs) if classes is None else len(classes)
+    units = Units.of(X, Y if classes is None else None, outputs)
+    sizes = {}
+    if classes is None:
+        sizes["reference"] = jnp.asarray(Y)
+        sizes["output_scale"] = jnp.asarray(units.y_scale)
+    terms = tuple(
+        make_term(bind(parse_rule(rule), schema), jax.random.key(0), rows=X, **sizes)
+        for rule in rules
+    )
+    return Target(
+        MLP(2, (5,), outputs),
+        WeightPrior("fan-in"),
+        Categorical() if classes else GaussianNoise.inferred(0.1, outputs),
+        terms,
+        jnp.asarray(units.standard_inputs(X)),
+        jnp.asarray(Y if classes else units.standard_outputs(Y)),
+        units,
+    )
+
+
+def shares(made, count=6):
+    """Every part of the density, at some positions drawn from the prior."""
+    keys = jax.random.split(jax.random.key(1), count)
+    parts = jax.jit(jax.vmap(lambda key: made.parts(made.initial(key))))(keys)
+    return {name: np.asarray(values) for name, values in parts.items()}
+
+
+# Metres and minutes, and the same in millimetres and seconds: h and both outputs are
+# lengths, t is a time.
+RULES = {
+    "a >= 4": "a >= 4000",
+    "2.5 <= a <= 4 or b > 3": "2500 <= a <= 4000 or b > 3000",
+    "not (a <= 4 and b >= 2)": "not (a <= 4000 and b >= 2000)",
+    "a <= b + 2*h": "a <= b + 2*h",
+    "a*b <= 7": "a*b <= 7000000",
+    "a >= 0.02*t": "a >= (1/3)*t",
+    "a^2 + b^2 <= 25": "a^2 + b^2 <= 25000000",
+    "sqrt(a) <= 2": "sqrt(a) <= 63.245553203367585",
+    "a ~ Normal(3 + h, 0.5)": "a ~ Normal(3000 + h, 500)",
+    "b ~ 0.3*Normal(h, 0.5) + 0.7*Normal(2, 1)": (
+        "b ~ 0.3*Normal(h, 500) + 0.7*Normal(2000, 1000)"
+    ),
+}
+
+
+def test_rules_mean_the_same_in_metres_and_in_millimetres(float64):
+    one = target([f"{WHERE} {rule}" for rule in RULES], X, Y)
+    where = "if 0 <= h <= 2000 and 6000 <= t <= 18000 then"
+    two = target([f"{where} {rule}" for rule in RULES.values()], X * [1e3, 60], Y * 1e3)
+    pairs = zip(shares(one).items(), shares(two).values(), strict=True)
+    for (name, metres), millimetres in pairs:
+        # A density of lengths is a thousandth as high in millimetres: one constant.
+        gap = metres - millimetres
+        np.testing.assert_allclose(gap, gap[0], atol=1e-6, err_msg=name)
+        assert np.ptp(metres) > 1, name
+
+
+def test_a_class_rule_does_not_depend_on_the_units_of_inputs(float64):
+    schema = Schema(("h", "t"), ("y",), ("low", "high"))
+    classes = (Y[:, 1] > Y[:, 1].mean()).astype(int)
+    rule = "if 0 <= h <= {top} and 100 <= t <= 300 then y in {{low}}"
+    one = target([rule.format(top=2)], X, classes, schema)
+    two = target([rule.format(top=2000)], X * [1e3, 1], classes, schema)
+    for ours, theirs in zip(shares(one).values(), shares(two).values(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def test_shifting_the_zero_of_a_column_changes_nothing(float64):
+    # Degrees Celsius and kelvins.
+    shift = np.array([273.0, 0.0])
+    one = target([f"{WHERE} a >= 4"], X, Y)
+    where = "if 273 <= h <= 275 and 100 <= t <= 300 then"
+    two = target([f"{where} a >= 277"], X + shift, Y + shift)
+    for ours, theirs in zip(shares(one).values(), shares(two).values(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-9)
+
+
+def test_rules_are_felt_in_a_persons_units(float64):
+    made = target([f"{WHERE} a >= 4"], X, Y)
+    position = made.initial(jax.random.key(0))
+    f = made.function(position)
+    x = np.array([1.0, 200.0])
+    inner = reference.mlp(position.weights, made.units.standard_inputs(x))
+    outer = made.units.outputs(inner)
+    np.testing.assert_allclose(f(jnp.asarray(x)), outer, rtol=1e-12)
+    (term,) = made.rules
+    inside = jax.vmap(f)(term.points)[:, 0]
+    expected = -10_000 * reference.sigma((inside - 4) / Y[:, 0].std()).mean()
+    share = jax.jit(made.parts)(position)[f"rule {term.bound.name!r}"]
+    np.testing.assert_allclose(share, expected, rtol=1e-9)
+
+
+def test_years_as_inputs_are_felt_to_the_day_in_single_precision():
+    years = 2019 + X[:, :1]
+    schema = Schema(("year",), ("a", "b"))
+    units = Units.of(years, Y, 2)
+    rule = "if 2019.5 <= year <= 2019.6 then a >= 4 [points=30]"
+    term = make_term(bind(parse_rule(rule), schema), jax.random.key(0))
+    inner = np.asarray(units.traced_inputs(term.points))[:, 0]
+    exact = units.standard_inputs(np.asarray(term.points, float))[:, 0]
+    assert len(np.unique(inner)) == 30
+    np.testing.assert_allclose(inner, exact, atol=1 / 365)

@@ -1,0 +1,157 @@
+"""Predictions are those of plain NumPy, whatever the number of rows and the units."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from ocbnn.core.units import Units
+from ocbnn.networks import MLP
+from ocbnn.posterior import Categorical, GaussianNoise, Model
+from ocbnn.predictive import Predictive, predictive as module
+from ocbnn.priors import WeightPrior
+from tests import reference
+
+DRAWS, NETWORK = 40, MLP(2, (3,), 2, "tanh")
+UNITS = Units(
+    np.array([5.0, -1.0]),
+    np.array([2.0, 0.1]),
+    np.array([100.0, 0.0]),
+    np.array([10.0, 0.5]),
+)
+LOG_SD = np.random.default_rng(1).normal(-1, 0.5, (DRAWS, 2))
+
+
+def weights(count=DRAWS):
+    keys = jax.random.split(jax.random.key(0), count)
+    return jax.vmap(lambda key: WeightPrior().sample(key, NETWORK))(keys)
+
+
+def rows(count):
+    return np.random.default_rng(count).normal([5, -1], [2, 0.1], (count, 2))
+
+
+def predictive(units=UNITS, likelihood=None, noise=None, count=DRAWS):
+    likelihood = likelihood or GaussianNoise.fixed(0.3, 2)
+    return Predictive(NETWORK, likelihood, Model(weights(count), noise or {}), units)
+
+
+def inferred(units=UNITS):
+    noise = {"log_sd": jnp.asarray(LOG_SD, jnp.float32)}
+    return predictive(units, GaussianNoise.inferred(0.3, 2), noise)
+
+
+def by_hand(X, units, count=DRAWS):
+    """Values (draws, rows, outputs), one draw and one network at a time."""
+    units = units or Units.plain(2, 2)
+    inner = (X - units.x_mean) / units.x_scale
+    drawn = weights(count)
+    values = [
+        reference.mlp(jax.tree.map(lambda a, s=s: a[s], drawn), inner, "tanh")
+        for s in range(count)
+    ]
+    return units.y_mean + units.y_scale * np.stack(values)
+
+
+@pytest.mark.parametrize("count", [1, 17, 5000])
+@pytest.mark.parametrize("units", [None, UNITS], ids=["plain", "units"])
+def test_functions_are_every_draws_network_in_a_persons_units(count, units):
+    X = rows(count)
+    values = predictive(units).functions(X)
+    assert values.shape == (DRAWS, count, 2)
+    assert values.dtype == np.float64
+    np.testing.assert_allclose(values, by_hand(X, units), rtol=2e-5, atol=2e-5)
+
+
+def every_answer(made, X):
+    low, high = made.interval(X, 0.8, None)
+    low_seen, high_seen = made.interval(X, 0.8, np.random.default_rng(0))
+    functions = np.moveaxis(made.functions(X), 1, 0)
+    return [functions, *made.mean_and_sd(X), low, high, low_seen, high_seen]
+
+
+@pytest.mark.parametrize("room", [16 * DRAWS, 64 * DRAWS, 2**20])
+def test_a_rows_answer_does_not_depend_on_the_rows_around_it(room, monkeypatch):
+    made, X = inferred(), rows(100)
+    alone = every_answer(made, X[70:71])
+    monkeypatch.setattr(module, "_ROOM", room)
+    for one, all_rows in zip(alone, every_answer(made, X), strict=True):
+        np.testing.assert_allclose(all_rows[70:71], one, rtol=1e-5)
+
+
+def test_few_row_counts_compile(monkeypatch):
+    made = predictive(count=7)
+    made.functions(rows(64))
+    before = module._values._cached._cache_size()
+    for count in (33, 40, 63):
+        made.functions(rows(count))
+    assert module._values._cached._cache_size() == before
+
+
+def test_the_spread_of_an_observation_is_that_of_functions_and_noise_together():
+    X = rows(9)
+    values = by_hand(X, UNITS)
+    mean, sd = predictive().mean_and_sd(X)
+    np.testing.assert_allclose(mean, values.mean(axis=0), rtol=1e-5)
+    noise = 0.3 * UNITS.y_scale
+    expected = np.sqrt(values.var(axis=0) + noise**2)
+    np.testing.assert_allclose(sd, expected, rtol=1e-5)
+
+
+def test_inferred_noise_enters_by_its_mean_variance():
+    X = rows(9)
+    values = by_hand(X, UNITS)
+    noise = np.exp(LOG_SD) * UNITS.y_scale
+    np.testing.assert_allclose(inferred().noise(), noise, rtol=1e-6)
+    expected = np.sqrt(values.var(axis=0) + (noise**2).mean(axis=0))
+    np.testing.assert_allclose(inferred().mean_and_sd(X)[1], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_a_functions_interval_is_central(level):
+    X = rows(9)
+    tails = [(1 - level) / 2, 1 - (1 - level) / 2]
+    expected = np.quantile(by_hand(X, UNITS), tails, axis=0)
+    interval = predictive().interval(X, level, None)
+    np.testing.assert_allclose(np.stack(interval), expected, rtol=1e-5)
+
+
+def test_an_observations_interval_holds_its_share_of_observations():
+    made, X = predictive(count=4000), rows(3)
+    low, high = made.interval(X, 0.9, np.random.default_rng(0))
+    # The predictive distribution is a mixture of one normal per draw.
+    f, sd = made.functions(X), 0.3 * UNITS.y_scale
+    inside = (norm.cdf(high, f, sd) - norm.cdf(low, f, sd)).mean(axis=0)
+    np.testing.assert_allclose(inside, 0.9, atol=0.02)
+    narrow = made.interval(X, 0.9, None)
+    assert (high - low > narrow[1] - narrow[0]).all()
+
+
+def test_probabilities_are_averaged_after_the_softmax():
+    X = rows(17)
+    made = predictive(Units.of(rows(17), None, 2), Categorical())
+    logits = by_hand(X, made.units)
+    p = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(made.probabilities(X), p.mean(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(made.probabilities(X).sum(axis=1), 1, rtol=1e-12)
+    assert not made.noise().any()
+
+
+def test_certain_classes_have_finite_probabilities():
+    sure = jax.tree.map(lambda a: 1e5 * a, weights())
+    made = Predictive(NETWORK, Categorical(), Model(sure, {}))
+    assert np.isfinite(made.probabilities(rows(5))).all()
+
+
+def test_numbers_have_no_class_probabilities():
+    with pytest.raises(TypeError, match="categorical"):
+        predictive().probabilities(rows(3))
+
+
+def test_some_draws_are_spread_over_all_of_them():
+    X = rows(4)
+    every = predictive().functions(X)
+    some = predictive().functions(X, most=3)
+    np.testing.assert_allclose(some, every[[0, 19, 39]], rtol=1e-6)
+    np.testing.assert_array_equal(predictive().functions(X, most=999), every)
