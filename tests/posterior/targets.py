@@ -28,6 +28,14 @@ RULES = {
 }
 
 
+def at(target, seed=0):
+    """Some position, made without compiling anything."""
+    rng = np.random.default_rng(seed)
+    return jax.tree.map(
+        lambda a: jnp.asarray(rng.normal(size=a.shape)), target.shapes()
+    )
+
+
 def terms(rules, schema, seed=0):
     keys = jax.random.split(jax.random.key(seed), max(1, len(rules)))
     made = [parse_rule(r) if isinstance(r, str) else r for r in rules]

@@ -14,7 +14,7 @@ import pytest
 from ocbnn.networks import MLP
 from ocbnn.posterior import GaussianNoise, Target
 from ocbnn.priors import WeightPrior
-from tests.posterior.targets import fig1_left, regression
+from tests.posterior.targets import at, fig1_left, regression
 
 X = np.linspace(-1, 2, 8)[:, None]
 Y = 0.5 * X - 0.3 + np.random.default_rng(0).normal(0, 0.5, X.shape)
@@ -68,7 +68,7 @@ def test_blackjax_takes_a_target_as_it_is(method):
 
 def test_blackjax_takes_a_target_with_rules_and_inferred_noise():
     target = regression("require")
-    start = jax.jit(target.initial)(jax.random.key(0))
+    start = at(target)
     size = jax.flatten_util.ravel_pytree(start)[0].size
     kernel = blackjax.hmc(
         target.logdensity,
@@ -108,7 +108,7 @@ def test_a_hand_written_metropolis_loop_needs_nothing_of_ours():
 def test_a_potential_of_one_flat_vector_can_be_written_in_a_line():
     # What NumPyro calls `potential_fn`.
     target = fig1_left()
-    start = jax.jit(target.initial)(jax.random.key(0))
+    start = at(target)
     vector, unravel = jax.flatten_util.ravel_pytree(start)
     potential = jax.jit(lambda v: -target.logdensity(unravel(v)))
     assert vector.shape == (31,)
@@ -118,8 +118,7 @@ def test_a_potential_of_one_flat_vector_can_be_written_in_a_line():
 
 def test_positions_may_be_stacked_along_a_first_axis():
     target = regression("expect")
-    keys = jax.random.split(jax.random.key(0), 5)
-    stacked = jax.jit(jax.vmap(target.initial))(keys)
+    stacked = jax.tree.map(lambda *a: jnp.stack(a), *(at(target, s) for s in range(5)))
     values = jax.jit(jax.vmap(target.logdensity))(stacked)
     density = jax.jit(target.logdensity)
     for place in range(5):

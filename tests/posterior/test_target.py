@@ -19,20 +19,13 @@ from tests.posterior.targets import (
     EVERY,
     X1,
     Y1,
+    at,
     classification,
     fig1_left,
     regression,
 )
 
 KEY = jax.random.key(0)
-
-
-def at(target, seed=0):
-    """Some position, made without compiling anything."""
-    rng = np.random.default_rng(seed)
-    return jax.tree.map(
-        lambda a: jnp.asarray(rng.normal(size=a.shape)), target.shapes()
-    )
 
 
 def density(target, position):
@@ -47,21 +40,22 @@ def shares(target, position):
 # Its value.
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_papers_first_figure_has_the_density_of_its_equations(seed, float64):
+def test_the_papers_first_figure_has_the_density_of_its_equations(float64):
     target = fig1_left()
-    position = at(target, seed)
-    layers = position.weights
+    compiled = jax.jit(target.logdensity)
     points = np.asarray(target.rules[0].points)
-    inside = reference.mlp(layers, points)[:, 0]
-    violation = reference.sigma(inside - 2.5) + reference.sigma(3 - inside)
-    expected = (
-        reference.standard_normal(layers)
-        - 10_000 * violation.mean()
-        + norm.logpdf(Y1, reference.mlp(layers, X1), 0.1).sum()
-    )
     assert points.shape == (50, 1)
-    np.testing.assert_allclose(density(target, position), expected, rtol=1e-10)
+    for seed in range(5):
+        position = at(target, seed)
+        layers = position.weights
+        inside = reference.mlp(layers, points)[:, 0]
+        violation = reference.sigma(inside - 2.5) + reference.sigma(3 - inside)
+        expected = (
+            reference.standard_normal(layers)
+            - 10_000 * violation.mean()
+            + norm.logpdf(Y1, reference.mlp(layers, X1), 0.1).sum()
+        )
+        np.testing.assert_allclose(compiled(position), expected, rtol=1e-10)
 
 
 @functools.cache
@@ -107,33 +101,31 @@ def test_the_slope_agrees_with_finite_differences(kind):
 
 
 def test_each_part_is_what_its_name_says(float64):
-    target = regression("expect", "require")
+    target = regression("expect")
     position = at(target)
     parts = shares(target, position)
     weights = target.weight_prior.logdensity(target.network, position.weights)
     noise = target.likelihood.log_prior(position.noise)
     np.testing.assert_allclose(parts["weights"], weights + noise, rtol=1e-12)
-    np.testing.assert_allclose(target.split(position)[0], weights + noise, rtol=1e-12)
     f = reference.mlp(position.weights, target.X, "tanh")
     sd = np.exp(np.asarray(position.noise["log_sd"]))
     data = norm.logpdf(np.asarray(target.Y), f, sd).sum()
     np.testing.assert_allclose(parts["data"], data, rtol=1e-10)
-    for term in target.rules:
-        ys = jnp.asarray(reference.mlp(position.weights, term.points, "tanh"))
-        alone = term.log_g(term.points, ys, target.function(position))
-        share = parts[f"rule {term.bound.name!r}"]
-        np.testing.assert_allclose(share, alone, rtol=1e-9)
+    (term,) = target.rules
+    y0, y1 = reference.mlp(position.weights, term.points, "tanh").T
+    x0, x1 = np.asarray(term.points).T
+    rule = norm.logpdf(y0 - y1, x0 * x1, 0.5).sum()
+    np.testing.assert_allclose(parts[f"rule {term.bound.name!r}"], rule, rtol=1e-9)
 
 
 def test_several_rules_add_up(float64):
     names = ("require", "expect", "mixture")
     together = regression(*names)
     position = at(together)
-    parts = shares(together, position)
-    logs = [value for name, value in parts.items() if name.startswith("rule")]
+    logs = [v for k, v in shares(together, position).items() if k.startswith("rule")]
+    assert len(logs) == 3
     expected = density(regression(), position) + sum(logs)
     assert density(together, position) == pytest.approx(expected, rel=1e-12)
-    assert len(logs) == 3
 
 
 def test_without_data_the_target_is_the_constrained_prior(float64):
@@ -154,7 +146,7 @@ def test_without_data_and_rules_the_target_is_the_weight_prior(float64):
     np.testing.assert_allclose(estimate, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["forbid", "mixture", "region", "classes"])
+@pytest.mark.parametrize("kind", ["forbid", "mixture", "classes"])
 def test_value_and_slope_are_finite_far_out_in_single_precision(kind):
     target = EVERY[kind]()
     weights, noise = at(target)
@@ -175,9 +167,7 @@ def test_the_exact_density_is_the_same_at_every_call():
     compiled = jax.jit(target.logdensity)
     values = {float(compiled(position)) for _ in range(5)}
     assert len(values) == 1
-    again = float(target.logdensity(position))
-    assert again == float(target.logdensity(position))
-    assert again == pytest.approx(values.pop(), rel=1e-5)
+    assert density(fig1_left(), position) == values.pop()
 
 
 def test_the_stochastic_density_follows_its_key():
@@ -197,8 +187,8 @@ def over_keys(target, position, count=4000):
     return values.mean(), values.std() / np.sqrt(count)
 
 
-@pytest.mark.parametrize("size", [1, 7])
-def test_batches_are_rescaled_so_that_their_mean_is_the_exact_density(size, float64):
+def test_batches_are_rescaled_so_that_their_mean_is_the_exact_density(float64):
+    size = 5
     target = regression(batch_size=size)
     position = at(target)
     mean, error = over_keys(target, position)

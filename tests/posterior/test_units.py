@@ -10,6 +10,7 @@ from ocbnn.posterior import Categorical, GaussianNoise, Target
 from ocbnn.priors import WeightPrior, make_term
 from ocbnn.rules import Schema, bind, parse_rule
 from tests import reference
+from tests.posterior.targets import at
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform([0.0, 100.0], [2.0, 300.0], (30, 2))
@@ -43,9 +44,11 @@ def target(rules, X, Y, schema=SCHEMA):
 
 
 def shares(made, count=6):
-    """Every part of the density, at some positions drawn from the prior."""
-    keys = jax.random.split(jax.random.key(1), count)
-    parts = jax.jit(jax.vmap(lambda key: made.parts(made.initial(key))))(keys)
+    """Every part of the density, at some positions."""
+    stacked = jax.tree.map(
+        lambda *a: jnp.stack(a), *(at(made, s) for s in range(count))
+    )
+    parts = jax.jit(jax.vmap(made.parts))(stacked)
     return {name: np.asarray(values) for name, values in parts.items()}
 
 
@@ -101,7 +104,7 @@ def test_shifting_the_zero_of_a_column_changes_nothing(float64):
 
 def test_rules_are_felt_in_a_persons_units(float64):
     made = target([f"{WHERE} a >= 4"], X, Y)
-    position = made.initial(jax.random.key(0))
+    position = at(made)
     f = made.function(position)
     x = np.array([1.0, 200.0])
     inner = reference.mlp(position.weights, made.units.standard_inputs(x))

@@ -167,6 +167,7 @@ class RuleFollower(BaseEstimator, abc.ABC):
 
     def judge_at(self, X: Any) -> Verdict:
         """Judge the draws by the function's values at the rows of `X`."""
+        check_is_fitted(self, "draws_")
         values = self._predictive.functions(np.asarray(X, float))
         shape = (self.draws_.chains, self.draws_.draws, -1)
         return judge(self.draws_, values.reshape(shape))
@@ -180,7 +181,8 @@ class RuleFollower(BaseEstimator, abc.ABC):
             An array of (draws, rows) for one output, else (draws, rows, outputs);
             for a classifier, the logits.
         """
-        values = self._predictive.functions(self._checked(X), count)
+        X = self._checked(X)
+        values = self._predictive.functions(X, count)
         return values[..., 0] if values.shape[-1] == 1 else values
 
     def check_rules(self, points: int = 1000) -> list[RuleCheck]:

@@ -48,7 +48,8 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, averaged over the posterior."""
-        return self._predictive.probabilities(self._checked(X))
+        X = self._checked(X)
+        return self._predictive.probabilities(X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class."""
@@ -75,7 +76,7 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise DataError(
-                f"y has one class only, {self.classes_[0]!r}, in all of its {len(y)} "
+                f"y has one class only, {str(self.classes_[0])!r}, in all of its {len(y)} "
                 "rows. A classifier needs at least two classes to tell apart."
             )
         name = output_names(original, 1)

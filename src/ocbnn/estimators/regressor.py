@@ -98,7 +98,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         The standard deviation is that of a new observation: the spread of the draws
         and the noise together.
         """
-        mean, sd = self._predictive.mean_and_sd(self._checked(X))
+        X = self._checked(X)
+        mean, sd = self._predictive.mean_and_sd(X)
         mean, sd = self._as_given(mean), self._as_given(sd)
         return (mean, sd) if return_std else mean
 

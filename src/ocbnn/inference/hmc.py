@@ -36,7 +36,7 @@ def move(
     logdensity: Callable[[Vector], Array],
     tuning: Tuning,
     *,
-    steps: int,
+    steps: int | Array,
     jitter: bool,
 ) -> tuple[Phase, Array, Array, Array, Array]:
     """One Metropolis-corrected trajectory.

@@ -32,6 +32,8 @@ from ocbnn.inference.hmc import move
 from ocbnn.inference.mcmc import Phase, rest_at
 
 _WANTED_ACCEPTANCE = 0.75
+# Trajectory length in standard deviations of the cloud: a quarter of a turn.
+_CROSSING = 1.5
 
 
 class Population(NamedTuple):
@@ -143,11 +145,15 @@ class TemperedPopulation(Algorithm):
                 key_scale, (self.particles,), log_step.dtype, 0.5, 1.5
             )
             keys = jax.random.split(key_move, self.particles)
+            # Long enough to cross the cloud once, which takes few steps while it is
+            # wide and many when it has become thin and bent.
+            count = jnp.ceil(_CROSSING / jnp.exp(log_step)).astype(jnp.int32)
+            count = jnp.clip(count, 1, self.steps)
 
             def one(key: RandomKey, phase: Phase, scale: Array) -> tuple:
                 tuning = Tuning(scale * jnp.exp(log_step), inverse_mass)
                 return move(
-                    key, phase, tempered, tuning, steps=self.steps, jitter=False
+                    key, phase, tempered, tuning, steps=count, jitter=False
                 )
 
             phases, acceptance, *_ = jax.vmap(one)(keys, phases, scale)
@@ -208,7 +214,7 @@ class SMC(Plan):
         chains: Independent populations; their agreement is the check.
         particles: Draws per population.
         moves: Trajectories per particle at every temperature.
-        steps: Leapfrog steps per trajectory.
+        steps: The most leapfrog steps per trajectory.
         keep: Effective sample size kept by each temperature, as a share.
         polish: Rounds of moves at the posterior itself.
         warmup: The most temperatures before giving up.
@@ -220,7 +226,7 @@ class SMC(Plan):
     thin: int = 0
     particles: int = 1000
     moves: int = 4
-    steps: int = 20
+    steps: int = 200
     keep: float = 0.7
     polish: int = 5
     step_size: float = 0.1

@@ -74,7 +74,8 @@ def _affine(layer: Layer, x: Input) -> Float[Array, " out"]:
     if into * out > _TINY or min(into, out) > _NARROW:
         return x @ layer.weight + layer.bias
     if into <= _NARROW:
-        return sum((x[i] * layer.weight[i] for i in range(into)), start=layer.bias)
+        bias: Array = layer.bias
+        return sum((x[i] * layer.weight[i] for i in range(into)), start=bias)
     columns = [jnp.sum(x * layer.weight[:, k]) for k in range(out)]
     return jnp.stack(columns) + layer.bias
 

@@ -82,7 +82,6 @@ def _nearer_curve(grid: np.ndarray, values: np.ndarray) -> dict[str, float]:
 
 
 _NUTS = NUTS(warmup=1000, draws=1000, target_acceptance=0.9)
-_SMC = SMC(particles=1000, moves=3, steps=40)
 
 _x1 = _column(-2, -1.8, -1, 1, 1.8, 2)
 _x2 = _column(-2.5, -2.3, -2, -1.8, -1.5, 1.3, 1.6, 2, 2.1, 2.2, 2.3, 2.31)
@@ -156,7 +155,7 @@ TOYS = {
             (parse_rule("box: if -1 <= x <= 1 then not (-5 <= y <= 3)"),),
             {
                 "paper": SVGD(particles=75, iterations=1000, learning_rate=0.5),
-                "best": _SMC,
+                "best": SMC(particles=400, moves=2, steps=300, polish=10),
             },
             ((-4, 4), (-22, 16)),
             _around_box,
@@ -199,7 +198,7 @@ TOYS = {
             ),
             {
                 "paper": SVGD(particles=75, iterations=1000, learning_rate=0.75),
-                "best": _SMC,
+                "best": SMC(particles=1000, moves=3, steps=150),
             },
             ((-5, 5), (-4, 8)),
             _nearer_curve,
