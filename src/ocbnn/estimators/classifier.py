@@ -53,7 +53,8 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class."""
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        codes = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[codes]
 
     def sample_prior(self, X: Any, y: Any, count: int = 100) -> np.ndarray:
         """Class probabilities of functions drawn from the rules' prior alone.
@@ -75,9 +76,10 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
+            only = str(self.classes_[0])
             raise DataError(
-                f"y has one class only, {str(self.classes_[0])!r}, in all of its {len(y)} "
-                "rows. A classifier needs at least two classes to tell apart."
+                f"y has one class only, {only!r}, in all of its {len(y)} rows. A "
+                "classifier needs at least two classes to tell apart."
             )
         name = output_names(original, 1)
         labels = tuple(self.classes_.tolist())

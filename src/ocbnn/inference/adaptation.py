@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ocbnn.core.ravel import Vector
 from ocbnn.core.types import Scalar
-from ocbnn.inference.flat import Vector
 
 FAST, SLOW, WINDOW_END, LAST = 0, 1, 2, 3
 

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from ocbnn.core.ravel import Vector
 from ocbnn.core.types import RandomKey
 from ocbnn.inference.adaptation import Tuning
 from ocbnn.inference.base import (
@@ -23,7 +24,6 @@ from ocbnn.inference.base import (
     check_positive,
     check_share,
 )
-from ocbnn.inference.flat import Vector
 from ocbnn.inference.mcmc import HamiltonianChain, Phase, rest_at
 
 # An energy error no integrator of a sane step size makes.

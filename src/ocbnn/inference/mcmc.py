@@ -10,10 +10,11 @@ import optax
 from jaxtyping import Array, Bool, Float, Int
 
 from ocbnn.core.edges import third_party
+from ocbnn.core.ravel import Vector
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.adaptation import Memory, Tuning, adapt, remember, schedule
 from ocbnn.inference.base import Algorithm, LogDensity
-from ocbnn.inference.flat import Flat, Vector
+from ocbnn.inference.flat import Flat
 
 _CLIMB_RATE = 0.02
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ocbnn.core.edges import third_party
+from ocbnn.core.ravel import Vector
 from ocbnn.core.types import RandomKey
 from ocbnn.inference.adaptation import Tuning
 from ocbnn.inference.base import (
@@ -21,7 +22,6 @@ from ocbnn.inference.base import (
     check_positive,
     check_share,
 )
-from ocbnn.inference.flat import Vector
 from ocbnn.inference.mcmc import HamiltonianChain, Phase
 
 
@@ -71,7 +71,7 @@ class NUTS(Plan):
     """
 
     step_size: float = 0.01
-    target_acceptance: float = 0.8
+    target_acceptance: float = 0.9
     climb: int = 1000
     max_depth: int = 10
 

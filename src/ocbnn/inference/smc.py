@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from ocbnn.core.ravel import Vector
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.adaptation import Tuning
 from ocbnn.inference.base import (
@@ -27,7 +28,7 @@ from ocbnn.inference.base import (
     check_positive,
     check_share,
 )
-from ocbnn.inference.flat import Flat, Vector
+from ocbnn.inference.flat import Flat
 from ocbnn.inference.hmc import move
 from ocbnn.inference.mcmc import Phase, rest_at
 
@@ -152,9 +153,7 @@ class TemperedPopulation(Algorithm):
 
             def one(key: RandomKey, phase: Phase, scale: Array) -> tuple:
                 tuning = Tuning(scale * jnp.exp(log_step), inverse_mass)
-                return move(
-                    key, phase, tempered, tuning, steps=count, jitter=False
-                )
+                return move(key, phase, tempered, tuning, steps=count, jitter=False)
 
             phases, acceptance, *_ = jax.vmap(one)(keys, phases, scale)
             rate = jnp.mean(acceptance)

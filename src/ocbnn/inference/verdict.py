@@ -9,6 +9,7 @@ from ocbnn.inference.draws import Draws
 
 GOOD_RHAT, FAIR_RHAT = 1.01, 1.05
 WANTED_ESS = 400.0
+MANY_DIVERGENCES = 0.25
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,9 +92,12 @@ def _of_chains(draws: Draws, numbers: dict[str, float]) -> Verdict:
         )
     share = draws.divergences / max(1, draws.size * max(1, draws.plan.thin))
     if share > 0.01:
-        bad.append(
-            f"{draws.divergences} moves diverged ({share:.1%}): some part of the "
-            "posterior was not reached. Raise target_acceptance or lower step_size."
+        # A strict rule is a cliff, and trajectories that run into one diverge without
+        # harm; only when most of them do is something left unseen.
+        (bad if share > MANY_DIVERGENCES else notes).append(
+            f"{draws.divergences} moves diverged ({share:.1%}): they ran into a strict "
+            "rule or a narrow part of the posterior. Raise target_acceptance or lower "
+            "step_size to follow its edge more closely."
         )
     if draws.interrupted:
         notes.append("The run was stopped early.")

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ocbnn.core.errors import DataError
+from ocbnn.core.ravel import Raveller, Vector
 from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar, Targets
 from ocbnn.core.units import Units
 from ocbnn.networks import Network
@@ -83,6 +84,14 @@ class Target(eqx.Module):
     def shapes(self) -> Model:
         """The structure of a position."""
         return Model(self.network.shapes(), self.likelihood.shapes())
+
+    def ravel(self, position: Model) -> Vector:
+        """A position as one flat vector, for samplers that want one."""
+        return Raveller(self.shapes()).ravel(position)
+
+    def unravel(self, vector: Vector) -> Model:
+        """The position that `ravel` made a vector of."""
+        return Raveller(self.shapes()).unravel(vector)
 
     def initial(self, key: RandomKey) -> Model:
         """A draw from the prior on weights and noise, rules aside."""

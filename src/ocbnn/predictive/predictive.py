@@ -79,10 +79,11 @@ class Predictive:
         """Mean class probabilities over the draws."""
         if not isinstance(self.likelihood, Categorical):
             raise TypeError("only a categorical likelihood has class probabilities")
-        means = []
-        for block in self._blocks(X):
-            shifted = np.exp(block - block.max(axis=-1, keepdims=True))
-            means.append((shifted / shifted.sum(axis=-1, keepdims=True)).mean(axis=0))
+        weights = jax.tree.map(jnp.asarray, self.draws.weights)
+        means = [
+            np.asarray(_mean_softmax(self.network, weights, xs), float)[:count]
+            for xs, count in self._padded(X)
+        ]
         return np.concatenate(means)
 
     def noise(self) -> Float[np.ndarray, "draws outputs"]:
@@ -100,23 +101,35 @@ class Predictive:
         return dataclasses.replace(self, draws=draws)
 
     def _blocks(self, X: Float[np.ndarray, "rows inputs"]) -> Iterator[FunctionValues]:
-        """Function values, a block of rows at a time.
+        """Function values in a person's units, a block of rows at a time."""
+        weights = jax.tree.map(jnp.asarray, self.draws.weights)
+        for xs, count in self._padded(X):
+            values = np.asarray(_values(self.network, weights, xs), float)[:, :count]
+            yield values if self.units is None else self.units.outputs(values)
+
+    def _padded(
+        self, X: Float[np.ndarray, "rows inputs"]
+    ) -> Iterator[tuple[jax.Array, int]]:
+        """Blocks of rows in standard units, and how many of them are real.
 
         Blocks are padded to one of few sizes, so that new row counts do not compile.
         """
         room = max(16, 2 ** int(np.log2(max(16, _ROOM // self.size))))
-        weights = jax.tree.map(jnp.asarray, self.draws.weights)
         X = np.asarray(X, float)
         X = X if self.units is None else self.units.standard_inputs(X)
         for start in range(0, len(X), room):
             rows = X[start : start + room]
             size = min(room, max(16, 2 ** int(np.ceil(np.log2(len(rows))))))
             padded = np.concatenate([rows, np.repeat(rows[-1:], size - len(rows), 0)])
-            values = _values(self.network, weights, jnp.asarray(padded, float))
-            values = np.asarray(values, float)[:, : len(rows)]
-            yield values if self.units is None else self.units.outputs(values)
+            yield jnp.asarray(padded, float), len(rows)
 
 
 @eqx.filter_jit
 def _values(network: Network, weights: Position, xs: Inputs) -> jax.Array:
     return jax.vmap(network.batch, in_axes=(0, None))(weights, xs)
+
+
+@eqx.filter_jit
+def _mean_softmax(network: Network, weights: Position, xs: Inputs) -> jax.Array:
+    logits = jax.vmap(network.batch, in_axes=(0, None))(weights, xs)
+    return jnp.mean(jax.nn.softmax(logits, axis=-1), axis=0)

@@ -43,6 +43,13 @@ def make_sampler(
     return _in_box(bound, key)
 
 
+def point_count(bound: BoundRule) -> int:
+    """How many points a rule is felt at: all of one's own, or as many as it says."""
+    choice = bound.rule.sampler
+    own = choice is not None and not isinstance(choice, str) and not callable(choice)
+    return len(np.asarray(choice)) if own else bound.rule.points
+
+
 def _in_box(bound: BoundRule, key: RandomKey) -> PointSampler:
     lower, upper = bound.region.box()
     unbounded = ~(np.isfinite(lower) & np.isfinite(upper))

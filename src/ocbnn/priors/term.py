@@ -22,7 +22,7 @@ from ocbnn.priors.claims import (
     softened_violation,
     unit_scales,
 )
-from ocbnn.priors.placing import check_own_sampler, make_sampler
+from ocbnn.priors.placing import check_own_sampler, make_sampler, point_count
 from ocbnn.rules import (
     AllowedClasses,
     BoundRule,
@@ -43,7 +43,7 @@ class RuleTerm(eqx.Module):
     @property
     def count(self) -> int:
         """How many points the rule is felt at."""
-        return self.bound.rule.points
+        return self.points.shape[0]
 
     def fresh(self, key: RandomKey) -> Inputs:
         """New points, for algorithms that redraw them at every step."""
@@ -95,18 +95,26 @@ def make_term(
     sampler = make_sampler(bound, key_make, rows)
     if isinstance(sampler, OwnPoints):
         check_own_sampler(bound, sampler.function, key_points)
-    points = jnp.asarray(sampler.sample(key_points, bound.rule.points), float)
+    points = sampler.sample(key_points, point_count(bound))
+    points = jnp.asarray(points, float)
     scales: AtomScales = ()
     if isinstance(bound.claim, Forbidden):
         if output_scale is None:
             scales = unit_scales(bound.claim)
         else:
             outputs = len(bound.schema.outputs)
-            ys = jnp.zeros((1, outputs)) if reference is None else reference[:64]
-            scales = atom_scales(bound.claim, points[:16], ys, output_scale)
+            ys = jnp.zeros((1, outputs)) if reference is None else reference
+            xs, ys = _evenly(points, 16), _evenly(ys, 64)
+            scales = atom_scales(bound.claim, xs, ys, output_scale)
     if isinstance(bound.claim, CustomTerm):
         _check_custom(bound, bound.claim, points)
     return RuleTerm(bound, sampler, points, scales)
+
+
+def _evenly(table: Float[Array, "rows columns"], most: int) -> Array:
+    """At most `most` rows, from the whole table: it may be sorted."""
+    rows = np.linspace(0, len(table) - 1, min(most, len(table))).astype(int)
+    return table[rows]
 
 
 def _check_custom(bound: BoundRule, claim: CustomTerm, points: Inputs) -> None:

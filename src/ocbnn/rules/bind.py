@@ -46,9 +46,33 @@ def bind(rule: Rule, schema: Schema) -> BoundRule:
     try:
         where = None if rule.where is None else _bind_where(rule.where, schema)
         claim = _bind_claim(rule, schema)
+        _check_settings(rule, claim)
     except RuleError as error:
         raise RuleError(f"rule {name!r}: {error}") from None
     return BoundRule(rule, schema, name, region_of(where, schema.inputs, name), claim)
+
+
+def _check_settings(rule: Rule, claim: BoundClaim) -> None:
+    """Refuse a setting that this kind of claim would silently ignore."""
+    usual = {field.name: field.default for field in dataclasses.fields(Rule)}
+    idle = {
+        Forbidden: ("weight", "allowed", "forbidden", "per"),
+        Expectation: ("strength", "allowed", "forbidden", "tau", "literal"),
+        AllowedClasses: ("strength", "tau", "literal", "per"),
+        CustomTerm: ("strength", "weight", "allowed", "forbidden", "tau", "per"),
+    }[type(claim)]
+    instead = {
+        Forbidden: "`strength` says how costly it is to break this rule",
+        Expectation: "the sd of `Normal` and `weight` say how strictly it is held",
+        AllowedClasses: "`weight`, `allowed` and `forbidden` say how strict it is",
+        CustomTerm: "put it into `log_g`",
+    }[type(claim)]
+    for name in idle:
+        if getattr(rule, name) != usual[name]:
+            raise RuleError(
+                f"{name}={getattr(rule, name)} has no effect on a claim of this kind: "
+                f"{instead}. Leave it out."
+            )
 
 
 def _bind_where(where: Condition, schema: Schema) -> Condition:

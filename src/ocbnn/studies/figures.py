@@ -13,7 +13,7 @@ from ocbnn.studies.measures import bound_rules
 from ocbnn.studies.toys import Toy
 
 _COLUMNS = 301
-_SIDE = 121
+_SIDE = 101
 
 
 def draw_toy(
