@@ -184,6 +184,25 @@ def test_classes_follow_rules_and_probabilities_add_up():
     assert np.allclose(prior.sum(axis=-1), 1)
 
 
+def test_a_fitted_model_draws_itself_with_its_rules():
+    model = regressor("gap: if 3 <= x <= 5 then y >= 1", inference=STEIN).fit(X, Y)
+    ax = model.plot(shown=3)
+    assert ax.get_xlim()[0] <= -2
+    assert ax.get_xlim()[1] >= 5
+    assert "gap" in " ".join(t.get_text() for t in ax.get_legend().get_texts())
+    with pytest.raises(SettingError, match="there is no input 'z': name one of 'x'"):
+        model.plot(along="z")
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(20, 3))
+    labels = np.where(points[:, 0] > 0, "a", "b")
+    rule = "if 2<=x0<=3 and -1<=x1<=1 and -1<=x2<=1 then y in {b} [weight=1]"
+    classes = OCBNNClassifier(rule, hidden=(5,), inference=STEIN, random_state=0)
+    ax = classes.fit(points, labels).plot(along=("x0", "x1"))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x0", "x1")
+    with pytest.raises(SettingError, match="along names the two inputs"):
+        classes.plot(along=("x0",))
+
+
 def test_a_poor_verdict_is_a_warning_and_too_few_draws_are_said():
     with pytest.warns(InferenceWarning, match=r"poor: .*disagree|worth only"):
         regressor(inference=HMC(step_size=1e-4, warmup=0, draws=50, climb=0)).fit(X, Y)

@@ -36,11 +36,8 @@ def test_a_second_run_of_the_same_shape_compiles_nothing():
     assert sizes == again
 
 
-class _Pressed:
-    """A reporter that presses Ctrl-C once some moves are done."""
-
-    def __init__(self, after):
-        self.after, self.done, self.said = after, 0, None
+class _Quiet:
+    """A reporter that hears everything and says nothing."""
 
     def __enter__(self):
         return self
@@ -50,6 +47,19 @@ class _Pressed:
 
     def begin(self, label, total):
         pass
+
+    def advance(self, count, note):
+        pass
+
+    def finish(self, note):
+        pass
+
+
+class _Pressed(_Quiet):
+    """Presses Ctrl-C once some moves are done."""
+
+    def __init__(self, after):
+        self.after, self.done, self.said = after, 0, None
 
     def advance(self, count, note):
         before, self.done = self.done, self.done + count
@@ -155,26 +165,14 @@ def test_chains_run_at_the_same_time():
     """Two chains wait for each other, which one thread after another never could."""
     barrier = threading.Barrier(2, timeout=60)
 
-    class Meeting:
+    class Meeting(_Quiet):
         met = False
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            return None
-
-        def begin(self, label, total):
-            pass
 
         def advance(self, count, note):
             if not self.met:
                 barrier.wait()
                 self.met = True
                 time.sleep(0.01)
-
-        def finish(self, note):
-            pass
 
     plan = HMC(warmup=2, draws=2, chains=2)
     sample(plan, known_gaussian(), KEY, progress=Meeting(), threads=2)

@@ -78,15 +78,18 @@ def reproduce(
     names_for(name)
     # Verdicts are part of the results; as warnings they would only interrupt the bar.
     warnings.simplefilter("ignore", InferenceWarning)
-    run(
-        name,
-        preset=preset.value,
-        seed=seed,
-        out=out,
-        quick=quick,
-        progress=True,
-        say=typer.echo,
-    )
+    try:
+        run(
+            name,
+            preset=preset.value,
+            seed=seed,
+            out=out,
+            quick=quick,
+            progress=True,
+            say=typer.echo,
+        )
+    except KeyboardInterrupt:
+        _fail(f"stopped. Studies that were finished are in {out}.", 130)
     where = out / "index.html" if len(names_for(name)) > 1 else out / name
     typer.echo(f"written to {where}")
 
@@ -101,8 +104,6 @@ def main() -> None:
         _fail(str(error), 1)
     except OSError as error:
         _fail(f"{error.filename or 'a file'}: {error.strerror or error}", 1)
-    except KeyboardInterrupt:
-        _fail("stopped before there was anything to keep", 130)
 
 
 def _fail(message: str, code: int) -> None:

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocbnn.core.errors import DataError
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower, output_names
+from ocbnn.estimators.pictures import plot_classes
 from ocbnn.posterior import Categorical
 from ocbnn.rules import Schema
 
@@ -55,6 +56,17 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         """The most probable class."""
         codes = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[codes]
+
+    def plot(self, ax: Any = None, *, along: Any = None) -> Any:
+        """Draw the predicted class over two inputs, with the data and the rules.
+
+        Args:
+            ax: Matplotlib axes; a new figure when left out.
+            along: Two inputs, by name or position; the first two when left out. Other
+                inputs are held at their medians.
+        """
+        check_is_fitted(self, "draws_")
+        return plot_classes(self, ax, along)
 
     def sample_prior(self, X: Any, y: Any, count: int = 100) -> np.ndarray:
         """Class probabilities of functions drawn from the rules' prior alone.

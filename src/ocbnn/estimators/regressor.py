@@ -5,11 +5,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower, observation_noise, output_names
+from ocbnn.estimators.pictures import plot_functions
 from ocbnn.posterior import GaussianNoise
 from ocbnn.rules import Schema
 
@@ -121,6 +122,21 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         X = self._checked(X)
         low, high = self._predictive.interval(X, level, rng)
         return self._as_given(low), self._as_given(high)
+
+    def plot(
+        self, ax: Any = None, *, along: Any = None, output: Any = None, shown: int = 0
+    ) -> Any:
+        """Draw the posterior along one input, with the data and the rules.
+
+        Args:
+            ax: Matplotlib axes; a new figure when left out.
+            along: The input's name or position; the first when left out. Other inputs
+                are held at their medians.
+            output: The output's name or position; the first when left out.
+            shown: How many single functions to draw as well.
+        """
+        check_is_fitted(self, "draws_")
+        return plot_functions(self, ax, along, output, shown)
 
     def sample_prior(self, X: Any, y: Any = None, count: int = 100) -> np.ndarray:
         """Functions drawn from the rules' prior alone, at the rows of `X`.

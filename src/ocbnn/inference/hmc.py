@@ -17,14 +17,8 @@ from jaxtyping import Array
 from ocbnn.core.ravel import Vector
 from ocbnn.core.types import RandomKey
 from ocbnn.inference.adaptation import Tuning
-from ocbnn.inference.base import (
-    LogDensity,
-    Plan,
-    check_counts,
-    check_positive,
-    check_share,
-)
-from ocbnn.inference.mcmc import HamiltonianChain, Phase, rest_at
+from ocbnn.inference.base import LogDensity, check_counts
+from ocbnn.inference.mcmc import HamiltonianChain, HamiltonianPlan, Phase, rest_at
 
 # An energy error no integrator of a sane step size makes.
 DIVERGENCE = 1000.0
@@ -75,39 +69,24 @@ def _kernel(steps: int, jitter: bool) -> Callable[..., tuple]:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class HMC(Plan):
+class HMC(HamiltonianPlan):
     """Hamiltonian Monte Carlo with a fixed number of leapfrog steps.
 
     Attributes:
-        step_size: Length of a leapfrog step; only the first guess when `adapt` is on.
         steps: Leapfrog steps in a trajectory (the most, with `jitter`).
         adapt: Learn the step size and the scale of each weight during warm-up.
         jitter: Draw the number of steps anew for every trajectory.
-        target_acceptance: What adaptation aims at.
-        climb: Gradient steps uphill before the first move.
     """
 
-    step_size: float = 0.01
     steps: int = 50
     adapt: bool = False
     jitter: bool = False
-    target_acceptance: float = 0.8
-    climb: int = 1000
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_counts(self, steps=1, thin=1, climb=0)
-        check_positive(self, "step_size")
-        check_share(self, "target_acceptance")
+        check_counts(self, steps=1)
 
     def bind(self, target: LogDensity) -> HamiltonianChain:
         """A chain on this density."""
-        return HamiltonianChain(
-            target,
-            _kernel(self.steps, self.jitter),
-            step_size=self.step_size,
-            warmup=self.warmup,
-            adapts=self.adapt,
-            climb=self.climb,
-            target_acceptance=self.target_acceptance,
-        )
+        kernel = _kernel(self.steps, self.jitter)
+        return self.chain(target, kernel, adapts=self.adapt)

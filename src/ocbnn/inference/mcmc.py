@@ -1,5 +1,6 @@
 """Markov chains with a Hamiltonian kernel: what HMC and NUTS have in common."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,7 +14,14 @@ from ocbnn.core.edges import third_party
 from ocbnn.core.ravel import Vector
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.adaptation import Memory, Tuning, adapt, remember, schedule
-from ocbnn.inference.base import Algorithm, LogDensity
+from ocbnn.inference.base import (
+    Algorithm,
+    LogDensity,
+    Plan,
+    check_counts,
+    check_positive,
+    check_share,
+)
 from ocbnn.inference.flat import Flat
 
 _CLIMB_RATE = 0.02
@@ -128,6 +136,42 @@ class HamiltonianChain(Algorithm):
         """The chain's one position."""
         position = self.density.unravel(state.phase.position)
         return jax.tree.map(lambda a: a[None], position)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HamiltonianPlan(Plan):
+    """What HMC and NUTS let a person set.
+
+    Attributes:
+        step_size: Length of a leapfrog step; only the first guess where it is learned.
+        target_acceptance: What learning it aims at. Higher takes smaller steps; raise
+            it when moves diverge.
+        climb: Gradient steps uphill before the first move.
+    """
+
+    step_size: float = 0.01
+    target_acceptance: float = 0.9
+    climb: int = 1000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_counts(self, thin=1, climb=0)
+        check_positive(self, "step_size")
+        check_share(self, "target_acceptance")
+
+    def chain(
+        self, target: LogDensity, kernel: Kernel, *, adapts: bool
+    ) -> HamiltonianChain:
+        """A chain of some kernel with these settings."""
+        return HamiltonianChain(
+            target,
+            kernel,
+            step_size=self.step_size,
+            warmup=self.warmup,
+            adapts=adapts,
+            climb=self.climb,
+            target_acceptance=self.target_acceptance,
+        )
 
 
 def climb(density: Flat, start: Vector, steps: int) -> Vector:

@@ -15,14 +15,8 @@ from ocbnn.core.edges import third_party
 from ocbnn.core.ravel import Vector
 from ocbnn.core.types import RandomKey
 from ocbnn.inference.adaptation import Tuning
-from ocbnn.inference.base import (
-    LogDensity,
-    Plan,
-    check_counts,
-    check_positive,
-    check_share,
-)
-from ocbnn.inference.mcmc import HamiltonianChain, Phase
+from ocbnn.inference.base import LogDensity, check_counts
+from ocbnn.inference.mcmc import HamiltonianChain, HamiltonianPlan, Phase
 
 
 @cache
@@ -60,35 +54,19 @@ def _kernel(max_depth: int) -> Callable[..., tuple]:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NUTS(Plan):
+class NUTS(HamiltonianPlan):
     """The No-U-Turn sampler with windowed warm-up.
 
     Attributes:
-        step_size: First guess of the step size.
-        target_acceptance: Higher takes smaller steps; raise it when moves diverge.
-        climb: Gradient steps uphill before the first move.
         max_depth: A trajectory has at most `2 ** max_depth` leapfrog steps.
     """
 
-    step_size: float = 0.01
-    target_acceptance: float = 0.9
-    climb: int = 1000
     max_depth: int = 10
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_counts(self, max_depth=1, thin=1, climb=0)
-        check_positive(self, "step_size")
-        check_share(self, "target_acceptance")
+        check_counts(self, max_depth=1)
 
     def bind(self, target: LogDensity) -> HamiltonianChain:
         """A chain on this density."""
-        return HamiltonianChain(
-            target,
-            _kernel(self.max_depth),
-            step_size=self.step_size,
-            warmup=self.warmup,
-            adapts=True,
-            climb=self.climb,
-            target_acceptance=self.target_acceptance,
-        )
+        return self.chain(target, _kernel(self.max_depth), adapts=True)

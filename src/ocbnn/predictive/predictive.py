@@ -80,11 +80,14 @@ class Predictive:
         if not isinstance(self.likelihood, Categorical):
             raise TypeError("only a categorical likelihood has class probabilities")
         weights = jax.tree.map(jnp.asarray, self.draws.weights)
-        means = [
-            np.asarray(_mean_softmax(self.network, weights, xs), float)[:count]
-            for xs, count in self._padded(X)
-        ]
-        return np.concatenate(means)
+        means = np.concatenate(
+            [
+                np.asarray(_mean_softmax(self.network, weights, xs), float)[:count]
+                for xs, count in self._padded(X)
+            ]
+        )
+        # Single precision adds up to one only nearly, and some callers insist.
+        return means / means.sum(axis=1, keepdims=True)
 
     def noise(self) -> Float[np.ndarray, "draws outputs"]:
         """Every draw's noise standard deviation; zero for classes."""

@@ -59,6 +59,10 @@ def reproduce(
 
     Returns:
         The contents of each `result.json`.
+
+    Raises:
+        SettingError: No such study or preset.
+        KeyboardInterrupt: Stopped; the studies finished before are written.
     """
     if preset not in PRESETS:
         raise SettingError(
@@ -91,9 +95,16 @@ def fit_toy(
         "random_state": seed,
         "progress": progress,
     }
-    if toy.is_classification:
-        return OCBNNClassifier(**settings).fit(toy.X, toy.y)
-    return OCBNNRegressor(**settings, noise=0.1).fit(toy.X, toy.y)
+    model = (
+        OCBNNClassifier(**settings)
+        if toy.is_classification
+        else OCBNNRegressor(**settings, noise=0.1)
+    )
+    model.fit(toy.X, toy.y)
+    if model.draws_.interrupted:
+        # A study cut short would be mistaken for the study.
+        raise KeyboardInterrupt(f"stopped while fitting {toy.name}")
+    return model
 
 
 def _run_toy(

@@ -1,0 +1,105 @@
+"""The command line as a newcomer meets it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import ocbnn
+
+
+def run(*arguments, columns="80", **settings):
+    environment = {**os.environ, "COLUMNS": columns, "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "ocbnn.cli", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+        timeout=300,
+        **settings,
+    )
+
+
+def test_help_reads_well_at_80_columns_and_needs_no_jax():
+    shown = run("--help")
+    assert shown.returncode == 0
+    assert "reproduce" in shown.stdout
+    assert max(len(line) for line in shown.stdout.splitlines()) <= 80
+    for command in ("-h", "reproduce --help"):
+        assert run(*command.split()).returncode == 0
+    loaded = "import sys, ocbnn.cli.app; print('jax' in sys.modules)"
+    out = subprocess.run(
+        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True
+    )
+    assert out.stdout.strip() == "False"
+
+
+def test_version_is_the_packages():
+    assert run("--version").stdout.strip() == f"ocbnn {ocbnn.__version__}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "fig9"], "there is no study 'fig9': write one of fig1-left"),
+        (["reproduce"], "Missing argument"),
+        (["reproduce", "fig1-left", "--preset", "fast"], "'paper', 'best'"),
+        (["reproduce", "fig1-left", "--seed", "-1"], "range x>=0"),
+        (["predikt"], "No such command"),
+    ],
+)
+def test_a_command_written_wrongly_says_what_to_write(arguments, message):
+    shown = run(*arguments, columns="200")
+    assert shown.returncode == 2
+    assert message in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+def test_an_unwritable_folder_is_named(tmp_path):
+    blocker = tmp_path / "file"
+    blocker.write_text("not a folder")
+    shown = run("reproduce", "fig1-left", "--quick", "--out", str(blocker))
+    assert shown.returncode == 1
+    assert str(blocker) in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+def test_a_study_runs_without_a_terminal(tmp_path):
+    out = tmp_path / "made" / "for me"
+    shown = run(
+        *("reproduce", "fig4-right", "--preset", "paper"),
+        *("--quick", "--seed", "7", "--out", str(out)),
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert "fig4-right (paper, quick): violation" in shown.stdout
+    assert "\x1b" not in shown.stdout + shown.stderr
+    result = json.loads((out / "fig4-right" / "result.json").read_text())
+    assert (result["seed"], result["quick"]) == (7, True)
+
+
+def test_ctrl_c_stops_with_a_sentence(tmp_path):
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "ocbnn.cli",
+            "reproduce",
+            "toys",
+            "--out",
+            str(tmp_path),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(15)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "stopped" in err
+    assert "Traceback" not in err
