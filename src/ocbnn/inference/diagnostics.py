@@ -12,7 +12,7 @@ from scipy import special, stats
 Values = Float[np.ndarray, "chain draw quantity"]
 PerQuantity = Float[np.ndarray, " quantity"]
 
-LEAST_DRAWS = 4
+LEAST_DRAWS = 10
 
 
 def rhat(values: Values) -> PerQuantity:
@@ -31,9 +31,9 @@ def ess_bulk(values: Values) -> PerQuantity:
 
 def ess_tail(values: Values) -> PerQuantity:
     """Effective sample size for the 5 % and 95 % quantiles, the smaller of the two."""
-    split = _split(values)
-    low, high = np.quantile(split, [0.05, 0.95], axis=(0, 1))
-    return np.fmin(_ess((split <= low) * 1.0), _ess((split <= high) * 1.0))
+    low, high = np.quantile(values, [0.05, 0.95], axis=(0, 1))
+    below = lambda end: _ess(_split((values <= end) * 1.0))
+    return np.fmin(below(low), below(high))
 
 
 def _split(values: Values) -> Float[np.ndarray, "half_chain half_draw quantity"]:
@@ -67,13 +67,19 @@ def _ess(values: Values) -> PerQuantity:
     with np.errstate(divide="ignore", invalid="ignore"):
         rho = 1 - (within - covariance.mean(axis=0)) / pooled
     rho[0] = 1.0
-    pairs = rho[: draws // 2 * 2].reshape(-1, 2, quantities).sum(axis=1)
+    # The last few lags rest on two or three products each, and are left out.
+    usable = max(1, (draws - 3) // 2)
+    pairs = rho[: 2 * usable].reshape(-1, 2, quantities).sum(axis=1)
     # The first pair counts in any case; later ones while positive, never rising.
     positive = np.concatenate(
         [np.ones((1, quantities), bool), np.cumprod(pairs[1:] > 0, axis=0).astype(bool)]
     )
     falling = np.minimum.accumulate(np.where(positive, pairs, 0.0), axis=0)
-    time = np.maximum(-1 + 2 * falling.sum(axis=0), 1 / np.log10(chains * draws))
+    # Half of the pair that ended the sequence may still be positive.
+    ended = np.minimum(2 * positive.sum(axis=0), draws - 1)
+    rest = np.maximum(rho[ended, np.arange(quantities)], 0.0)
+    time = -1 + 2 * falling.sum(axis=0) + rest
+    time = np.maximum(time, 1 / np.log10(chains * draws))
     size = chains * draws / time
     constant = ~(pooled > 0)
     return np.where(constant, np.nan, size)
