@@ -154,6 +154,27 @@ def test_progress_without_a_terminal_is_plain_lines(capsys, monkeypatch):
     assert "\x1b" not in err
 
 
+def test_progress_of_unknown_length_promises_no_time(capsys, monkeypatch):
+    monkeypatch.setattr("ocbnn.inference.progress._PLAIN_SECONDS", 0.0)
+    plan = SMC(particles=50, chains=1)
+    sample(plan, known_gaussian(), KEY, progress=True)
+    err = capsys.readouterr().err
+    assert "temperature" in err
+    assert "so far" in err
+    assert "left" not in err
+
+
+def test_progress_on_a_terminal_is_one_bar(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    plan = NUTS(warmup=20, draws=20, chains=2)
+    sample(plan, known_gaussian(), KEY, progress="auto", label="bar")
+    err = capsys.readouterr().err
+    assert "bar" in err
+    assert "done" in err
+    assert "\x1b[" in err
+
+
 def test_progress_can_be_off_and_must_be_known(capsys):
     sample(HMC(warmup=5, draws=5, chains=1), known_gaussian(), KEY, progress=False)
     assert capsys.readouterr() == ("", "")

@@ -57,7 +57,8 @@ def sample(
     """
     started = time.monotonic()
     with make_reporter(progress) as reporter:
-        reporter.begin(label or plan.label, plan.chains * (plan.warmup + plan.draws))
+        moves = plan.chains * (plan.warmup + plan.draws)
+        reporter.begin(label or plan.label, moves if plan.is_counted else None)
         run = _Run(plan, plan.bind(target), target, reporter)
         chains = [_Chain(run, one) for one in jax.random.split(key, plan.chains)]
         run.all(chains, threads or _cores())

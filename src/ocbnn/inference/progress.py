@@ -28,8 +28,8 @@ class Reporter(Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
-    def begin(self, label: str, total: int) -> None:
-        """A run of `total` moves starts."""
+    def begin(self, label: str, total: int | None) -> None:
+        """A run starts, of `total` moves if that is known."""
 
     def advance(self, count: int, note: str) -> None:
         """`count` more moves are done; `note` says how they went."""
@@ -45,7 +45,7 @@ class _Silent:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def begin(self, label: str, total: int) -> None:
+    def begin(self, label: str, total: int | None) -> None:
         """Say nothing."""
 
     def advance(self, count: int, note: str) -> None:
@@ -76,7 +76,7 @@ class _Live(_Silent):
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def begin(self, label: str, total: int) -> None:
+    def begin(self, label: str, total: int | None) -> None:
         self._task = self._progress.add_task(label, total=total, note="compiling")
 
     def advance(self, count: int, note: str) -> None:
@@ -85,8 +85,8 @@ class _Live(_Silent):
 
     def finish(self, note: str) -> None:
         if self._task is not None:
-            task = self._progress.tasks[self._task]
-            self._progress.update(self._task, total=task.completed, note=note)
+            done = max(1, self._progress.tasks[self._task].completed)
+            self._progress.update(self._task, total=done, completed=done, note=note)
 
 
 class _Plain(_Silent):
@@ -94,10 +94,11 @@ class _Plain(_Silent):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._label, self._total, self._done = "", 0, 0
+        self._label, self._done = "", 0
+        self._total: int | None = None
         self._started = self._spoken = time.monotonic()
 
-    def begin(self, label: str, total: int) -> None:
+    def begin(self, label: str, total: int | None) -> None:
         self._label, self._total, self._done = label, total, 0
         self._started = self._spoken = time.monotonic()
 
@@ -108,8 +109,11 @@ class _Plain(_Silent):
             if now - self._spoken < _PLAIN_SECONDS:
                 return
             self._spoken = now
-            rate = self._done / max(now - self._started, 1e-9)
-            left = max(self._total - self._done, 0) / max(rate, 1e-9)
+            gone = now - self._started
+            if self._total is None:
+                self._say(f"{note}, {gone:.0f} s so far")
+                return
+            left = gone * max(self._total - self._done, 0) / max(self._done, 1)
             share = 100 * self._done / max(self._total, 1)
             self._say(f"{share:.0f} %, {note}, about {left:.0f} s left")
 

@@ -231,6 +231,7 @@ class SMC(Plan):
     step_size: float = 0.1
 
     is_chain: ClassVar[bool] = False
+    is_counted: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
