@@ -34,6 +34,11 @@ def regressor(*rules, **settings):
     return OCBNNRegressor(rules=list(rules), **settings)
 
 
+def draw_of(model, number):
+    stacked = model.draws_.stacked()
+    return jax.tree.map(lambda a: jax.numpy.asarray(a[number]), stacked)
+
+
 def test_a_fit_learns_the_data_and_obeys_the_rule_beyond_it():
     model = regressor("if 3 <= x <= 5 then y >= 1").fit(X, Y)
     assert np.sqrt(np.mean((model.predict(X) - Y) ** 2)) < 0.1
@@ -121,7 +126,7 @@ def test_a_rule_means_the_same_in_metres_and_in_millimetres():
         "m: if 3000 <= x <= 5000 then y >= 1000", inference=short, noise=100.0
     ).fit(1000 * X, 1000 * Y)
     for position in range(5):
-        draw = jax.tree.map(lambda a, i=position: a[i], metres.draws_.stacked())
+        draw = draw_of(metres, position)
         here, there = metres.target_.parts(draw), millis.target_.parts(draw)
         for name, share in here.items():
             assert np.isclose(share, there[name], rtol=1e-3), name
@@ -133,7 +138,7 @@ def test_each_rule_reports_its_own_share_of_the_log_density():
     ).fit(X, Y)
     parts = model.log_density_parts()
     assert set(parts) == {"weights", "rule 'high'", "rule 'low'", "data"}
-    position = jax.tree.map(lambda a: a[0], model.draws_.stacked())
+    position = draw_of(model, 0)
     whole = model.target_.logdensity(position)
     assert np.isclose(whole, sum(model.target_.parts(position).values()), rtol=1e-4)
 

@@ -45,13 +45,12 @@ def judge(draws: Draws, values: Values) -> Verdict:
         draws: What inference found.
         values: The function at the reference inputs, for every chain and draw.
     """
-    if draws.draws < LEAST_DRAWS or draws.size < 2 * LEAST_DRAWS:
-        need = f"at least {LEAST_DRAWS} draws per chain and {2 * LEAST_DRAWS} in all"
+    if draws.draws < LEAST_DRAWS:
         return Verdict(
             "unknown",
             (
-                f"Too few draws to judge: {draws.chains} chain(s) of {draws.draws}, "
-                f"but {need} are needed. Ask for more draws.",
+                f"Too few draws to judge: {draws.chains} chain(s) of {draws.draws}, but "
+                f"at least {LEAST_DRAWS} each are needed. Ask for more draws.",
             ),
         )
     if not draws.plan.is_chain and draws.chains == 1:

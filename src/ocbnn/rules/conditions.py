@@ -81,7 +81,7 @@ class Condition(Node):
             "inputs and outputs are known, and Python asked for its truth: chained "
             "comparisons (`a <= y <= b`), `and`, `or`, `not`, `if`, `min` and `max` do "
             "that. Write `y.between(a, b)`, `&`, `|`, `~`, `.implies(...)`, and "
-            "`ocbnn.rules.functions.min`."
+            "`ocbnn.functions.min`."
         )
 
 
@@ -213,8 +213,13 @@ def as_condition(value: object, used_by: str) -> Condition:
             "`expect(y, 3, sd=0.1)`; "
             'for a class output write `action.is_in("treat")`.'
         )
+    advice = {
+        str: 'A whole rule as text is `ocbnn.rule("if x < 0 then y > 1")`.',
+        tuple: "Join conditions with `&` (and) or `|` (or).",
+        list: "Join conditions with `&` (and) or `|` (or).",
+    }.get(type(value), "")
     raise RuleError(
         f"`{used_by}` needs a condition, got {type(value).__name__}: "
         f"{shorten(str(value))}. Write a comparison such as `y <= 3`, "
-        '`y.between(2, 3)` or `action.is_in("treat")`.'
+        f'`y.between(2, 3)` or `action.is_in("treat")`. {advice}'.rstrip()
     )

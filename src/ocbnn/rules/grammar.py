@@ -26,6 +26,10 @@ from ocbnn.rules.words import FUNCTIONS, KEYWORDS, TRUTHS, Label, listing, sugge
 MOST_PARENTHESES = 100
 # `either` repeats both of its sides, so each level doubles the tree.
 MOST_EITHERS = 6
+WHOLE_CLAIM = (
+    "`~ Normal(...)` is a whole claim and cannot be joined with `and`, `or` or `not`: "
+    "write it as a rule of its own"
+)
 
 _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _UNARY, _POWER = range(1, 9)
 _LEVEL = {"or": _OR, "and": _AND, "in": _COMPARE, "not": _COMPARE}
@@ -85,10 +89,7 @@ class Parser:
         if self.sees("="):
             raise self.fail(EQUALITY)
         if self.sees("~"):
-            raise self.fail(
-                "`~ Normal(...)` is a whole claim and cannot be joined with `and`, "
-                "`or` or `not`: write it as a rule of its own"
-            )
+            raise self.fail(WHOLE_CLAIM)
         if self.here.kind == "end":
             raise self.fail(
                 f"the comparison is missing: write what ({node}) should be, as in "
@@ -126,11 +127,25 @@ class Parser:
             )
         if token.kind == "name" and token.text == "then":
             raise self.fail("`then` without `if`: write `if CONDITION then CLAIM`")
-        hint = suggest(token.text, KEYWORDS) if token.kind == "name" else ""
         raise self.fail(
             f"found {token} where the rule should go on with an operator, such as `+`, "
-            f"`<=` or `and`, or end.{hint}"
+            f"`<=` or `and`, or end.{self._leftover_hint(token)}"
         )
+
+    def _leftover_hint(self, token: Token) -> str:
+        before = self.tokens[max(self.place - 1, 0)]
+        small = before.text.lower()
+        if small in KEYWORDS and small != before.text:
+            return f" Write `{small}` in small letters."
+        if token.text == "between":
+            return f" Write `2 <= {before.text} <= 3`."
+        if token.text == "," and before.kind == "number":
+            return " Write a thousand as `1000`, and a half as `0.5`."
+        near = suggest(token.text, KEYWORDS) if token.kind == "name" else ""
+        if not near and token.kind == before.kind == "name":
+            both = f"{before.text} {token.text}"
+            return f" A name with a space stands in backticks: `` `{both}` ``."
+        return near
 
     def node(self, level: int) -> Node:
         """Read operators that bind at least as tightly as `level`."""

@@ -10,7 +10,7 @@
 from typing import Any
 
 from ocbnn.core.errors import RuleError, RuleSyntaxError, SettingError
-from ocbnn.rules.grammar import Parser
+from ocbnn.rules.grammar import WHOLE_CLAIM, Parser
 from ocbnn.rules.rule import RULE_NAME, Claim, Expect, Rule
 from ocbnn.rules.settings import DEFAULT_TAU, check_setting
 from ocbnn.rules.tokens import MOST_CHARACTERS, Token, syntax_error, tokenize
@@ -102,6 +102,8 @@ def _claim(parser: Parser) -> Claim:
     while parser.sees("+"):
         parser.advance()
         parts.append(_normal(parser))
+    if parser.sees("and", "or"):
+        raise parser.fail(WHOLE_CLAIM)
     means, sds, weights = zip(*parts, strict=True)
     try:
         return Expect(target, means, sds, weights)
