@@ -155,7 +155,7 @@ TOYS = {
             (parse_rule("box: if -1 <= x <= 1 then not (-5 <= y <= 3)"),),
             {
                 "paper": SVGD(particles=75, iterations=1000, learning_rate=0.5),
-                "best": SMC(particles=400, moves=2, steps=300, polish=40),
+                "best": SMC(particles=400, moves=2, steps=300, polish=20),
             },
             ((-4, 4), (-22, 16)),
             _around_box,
