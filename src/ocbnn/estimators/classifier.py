@@ -29,16 +29,16 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
 
     Example:
         >>> import numpy as np, ocbnn
-        >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+        >>> X = np.linspace(-2, 2, 40)[:, None]
+        >>> y = np.where(X[:, 0] > 0, "high", "low")
         >>> model = ocbnn.OCBNNClassifier(
-        ...     rules="if 3 <= x <= 4 then y in {low}",
+        ...     rules="if 3 <= x <= 4 then y in {low} [weight=1]",
         ...     hidden=(5,),
-        ...     inference=ocbnn.NUTS(chains=2, warmup=200, draws=200),
+        ...     inference=ocbnn.NUTS(chains=2, warmup=300, draws=300),
         ...     random_state=0,
         ... )
-        >>> _ = model.fit(X, ["low", "low", "high", "high"])
-        >>> model.predict([[1.5], [3.5]]).tolist()
-        ['high', 'low']
+        >>> model.fit(X, y).predict([[-1.0], [1.0], [3.5]]).tolist()
+        ['low', 'high', 'low']
     """
 
     def fit(self, X: Any, y: Any) -> "OCBNNClassifier":

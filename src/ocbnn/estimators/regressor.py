@@ -47,8 +47,9 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         >>> x = np.linspace(-2, 2, 20)[:, None]
         >>> model = ocbnn.OCBNNRegressor(
         ...     rules="if 3 <= x <= 4 then y >= 0",
-        ...     hidden=(10,),
-        ...     inference=ocbnn.NUTS(chains=2, warmup=200, draws=200),
+        ...     hidden=(5,),
+        ...     noise=0.1,
+        ...     inference=ocbnn.NUTS(chains=2, warmup=300, draws=300),
         ...     random_state=0,
         ... )
         >>> _ = model.fit(x, np.sin(x[:, 0]))
