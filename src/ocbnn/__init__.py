@@ -7,44 +7,74 @@ honest uncertainty that obey the rules:
     model.fit(X, y).predict(X_new, return_std=True)
 """
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ocbnn.estimators import (
+        OCBNNClassifier as OCBNNClassifier,
+        OCBNNRegressor as OCBNNRegressor,
+    )
+    from ocbnn.inference import (
+        HMC as HMC,
+        NUTS as NUTS,
+        SMC as SMC,
+        SVGD as SVGD,
+        Draws as Draws,
+        Plan as Plan,
+        sample as sample,
+    )
+    from ocbnn.networks import (
+        MLP as MLP,
+        Applied as Applied,
+        EquinoxNetwork as EquinoxNetwork,
+    )
+    from ocbnn.posterior import (
+        Categorical as Categorical,
+        GaussianNoise as GaussianNoise,
+        Target as Target,
+    )
+    from ocbnn.priors import WeightPrior as WeightPrior
+    from ocbnn.rules import (
+        Rule as Rule,
+        Schema as Schema,
+        bind as bind,
+        custom as custom,
+        expect as expect,
+        forbid as forbid,
+        functions as functions,
+        inputs as inputs,
+        outputs as outputs,
+        parse_rule as rule,  # noqa: F401
+        require as require,
+    )
 
 __version__ = "0.1.0"
 
-# Where each public name lives. Rooms are opened when a name is first asked for, so that
-# `import ocbnn` does nothing and costs nothing.
+# Rooms are opened when a name is first asked for, so that `import ocbnn` does nothing
+# and costs nothing; above is the same list for type checkers and editors.
 _HOMES = {
-    "ocbnn.rules": [
-        "Rule",
-        "Schema",
-        "bind",
-        "custom",
-        "expect",
-        "forbid",
-        "functions",
-        "inputs",
-        "outputs",
-        "require",
-    ],
-    "ocbnn.estimators": ["OCBNNClassifier", "OCBNNRegressor"],
-    "ocbnn.inference": ["HMC", "NUTS", "SMC", "SVGD", "Draws", "Plan", "sample"],
-    "ocbnn.networks": ["MLP", "Applied", "EquinoxNetwork"],
-    "ocbnn.posterior": ["Categorical", "GaussianNoise", "Target"],
-    "ocbnn.priors": ["WeightPrior"],
+    "ocbnn.rules": "Rule Schema bind custom expect forbid functions inputs outputs "
+    "require",
+    "ocbnn.estimators": "OCBNNClassifier OCBNNRegressor",
+    "ocbnn.inference": "HMC NUTS SMC SVGD Draws Plan sample",
+    "ocbnn.networks": "MLP Applied EquinoxNetwork",
+    "ocbnn.posterior": "Categorical GaussianNoise Target",
+    "ocbnn.priors": "WeightPrior",
 }
-_WHERE = {name: home for home, names in _HOMES.items() for name in names}
+_WHERE = {
+    name: (home, name) for home, names in _HOMES.items() for name in names.split()
+}
+_WHERE["rule"] = ("ocbnn.rules", "parse_rule")
 
-__all__ = [*_WHERE, "rule"]  # noqa: PLE0604
+__all__ = list(_WHERE)
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
-
-    if name == "rule":
-        return importlib.import_module("ocbnn.rules").parse_rule
-    if name in _WHERE:
-        return getattr(importlib.import_module(_WHERE[name]), name)
-    raise AttributeError(f"module 'ocbnn' has no attribute {name!r}")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'ocbnn' has no attribute {name!r}")
+    home, real = _WHERE[name]
+    return getattr(importlib.import_module(home), real)
 
 
 def __dir__() -> list[str]:

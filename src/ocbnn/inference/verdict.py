@@ -49,8 +49,8 @@ def judge(draws: Draws, values: Values) -> Verdict:
         return Verdict(
             "unknown",
             (
-                f"Too few draws to judge: {draws.chains} chain(s) of {draws.draws}, but "
-                f"at least {LEAST_DRAWS} each are needed. Ask for more draws.",
+                f"Too few draws to judge: {draws.chains} chain(s) of {draws.draws}, "
+                f"but at least {LEAST_DRAWS} each are needed. Ask for more draws.",
             ),
         )
     if not draws.plan.is_chain and draws.chains == 1:

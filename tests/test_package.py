@@ -1,0 +1,34 @@
+"""The package as a whole: its names, and what importing it costs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import ocbnn
+
+SOURCE = Path(ocbnn.__file__).read_text()
+
+
+def test_every_public_name_exists_and_is_known_to_editors():
+    block = SOURCE.split("if TYPE_CHECKING:")[1].split("__version__")[0]
+    listed = set(re.findall(r" as (\w+)", block))
+    assert listed == set(ocbnn.__all__)
+    for name in ocbnn.__all__:
+        assert getattr(ocbnn, name) is not None
+    assert set(ocbnn.__all__) < set(dir(ocbnn))
+
+
+def test_importing_does_nothing():
+    code = (
+        "import sys, ocbnn; "
+        "print([m for m in ('jax', 'matplotlib', 'sklearn') if m in sys.modules])"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert out.stdout.strip() == "[]"
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    assert not hasattr(ocbnn, "OCBNNRegresor")
