@@ -7,12 +7,12 @@ import sys
 import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from ocbnn import __version__
-from ocbnn.core.errors import OcbnnError, SettingError
+from ocbnn.core.errors import InferenceWarning, OcbnnError, SettingError
 
 app = typer.Typer(
     help="Bayesian neural networks that listen to experts: rules about outputs become "
@@ -71,14 +71,13 @@ def reproduce(
     ] = False,
 ) -> None:
     """Run an experiment of the paper: numbers in result.json, figure as PNG and SVG."""
-    # The library is heavy; `--help` should not wait for it.
-    from ocbnn.core.errors import InferenceWarning  # noqa: PLC0415
-    from ocbnn.studies import names_for, reproduce as run  # noqa: PLC0415
-
-    names_for(name)
-    # Verdicts are part of the results; as warnings they would only interrupt the bar.
-    warnings.simplefilter("ignore", InferenceWarning)
     try:
+        # The library is heavy; `--help` should not wait for it.
+        from ocbnn.studies import names_for, reproduce as run  # noqa: PLC0415
+
+        single = len(names_for(name)) == 1
+        # Verdicts are in the results; as warnings they would only interrupt the bar.
+        warnings.simplefilter("ignore", InferenceWarning)
         run(
             name,
             preset=preset.value,
@@ -90,7 +89,7 @@ def reproduce(
         )
     except KeyboardInterrupt:
         _fail(f"stopped. Studies that were finished are in {out}.", 130)
-    where = out / "index.html" if len(names_for(name)) > 1 else out / name
+    where = out / name if single else out / "index.html"
     typer.echo(f"written to {where}")
 
 
@@ -106,6 +105,6 @@ def main() -> None:
         _fail(f"{error.filename or 'a file'}: {error.strerror or error}", 1)
 
 
-def _fail(message: str, code: int) -> None:
+def _fail(message: str, code: int) -> NoReturn:
     typer.echo(f"ocbnn: {message}", err=True)
     sys.exit(code)

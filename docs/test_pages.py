@@ -1,0 +1,174 @@
+"""The pages keep up with the code: names, signatures, tables, keys and links."""
+# ruff: noqa: D103 (a test's name is the sentence it proves)
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ocbnn
+from ocbnn.rules.parse import OPTIONS
+from ocbnn.rules.words import FUNCTIONS, KEYWORDS
+
+DOCS = Path(__file__).parent
+PAGES = {page.name: page.read_text() for page in DOCS.glob("*.md")}
+
+
+def code_of(page: str) -> set[str]:
+    """What the page sets in single backticks."""
+    return set(re.findall(r"`([^`\n]+)`", PAGES[page]))
+
+
+def find(path: str) -> Any:
+    """The object behind a dotted name: modules are imported as needed."""
+    head, *rest = path.split(".")
+    found = importlib.import_module(head)
+    for name in rest:
+        head = f"{head}.{name}"
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            found = importlib.import_module(head)
+    return found
+
+
+def spelled(path: str) -> str:
+    """A signature as the reference spells it: names, stars and defaults only."""
+    parts, star = [], False
+    for parameter in inspect.signature(find(path)).parameters.values():
+        if parameter.name == "self":
+            continue
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            parts.append(f"*{parameter.name}")
+            star = True
+            continue
+        if parameter.kind is parameter.VAR_KEYWORD:
+            parts.append(f"**{parameter.name}")
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not star:
+            parts.append("*")
+            star = True
+        default = parameter.default
+        given = "" if default is parameter.empty else f"={default!r}"
+        parts.append(parameter.name + given)
+    return f"{path}({', '.join(parts)})"
+
+
+def documented() -> list[str]:
+    """Every signature in the reference's code blocks, on one line each."""
+    blocks = re.findall(r"```\n(ocbnn\..*?)```", PAGES["reference.md"], re.DOTALL)
+    return [
+        re.sub(r"\s+", " ", one).replace("( ", "(").strip()
+        for block in blocks
+        for one in re.split(r"\n(?=ocbnn\.)", block)
+    ]
+
+
+@pytest.mark.parametrize("signature", documented())
+def test_a_signature_in_the_reference_is_the_codes_own(signature: str) -> None:
+    path, _, _ = signature.partition("(")
+    assert signature == spelled(path)
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    shown = " ".join(documented()) + " ".join(code_of("reference.md"))
+    missing = [n for n in ocbnn.__all__ if not re.search(rf"ocbnn\.{n}\b", shown)]
+    assert missing == []
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Text and Python from the table of `rules.md`, where a row has both."""
+    found = []
+    for line in PAGES["rules.md"].splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) == 3 and re.match(r"`(require|forbid|expect)\(", cells[2]):
+            text, python = (re.sub(r"^`+|`+$", "", c.strip()) for c in cells[1:])
+            found.append((text, python.replace("\\|", "|")))
+    return found
+
+
+@pytest.mark.parametrize(("text", "python"), pairs())
+def test_text_and_python_in_the_table_are_the_same_rule(text: str, python: str) -> None:
+    verbs = ("require", "forbid", "expect", "inputs")
+    names: dict[str, Any] = {name: getattr(ocbnn, name) for name in verbs}
+    names |= {name: ocbnn.inputs(name) for name in ("x", "z", "bp")}
+    names |= {name: ocbnn.outputs(name) for name in ("y", "a", "b", "action")}
+    assert ocbnn.rule(text) == eval(python, names | {"F": ocbnn.functions})
+
+
+def test_every_setting_function_and_keyword_of_a_rule_is_explained() -> None:
+    shown = code_of("rules.md")
+    settings = {field.name for field in dataclasses.fields(ocbnn.Rule)[2:]}
+    assert len(pairs()) > 15
+    assert settings | set(OPTIONS) | set(FUNCTIONS) | set(KEYWORDS) <= shown
+
+
+def test_every_setting_of_a_plan_is_explained() -> None:
+    shown = code_of("inference.md")
+    for plan in (ocbnn.HMC, ocbnn.NUTS, ocbnn.SMC, ocbnn.SVGD):
+        assert {field.name for field in dataclasses.fields(plan)} <= shown
+
+
+def result_keys() -> Iterator[str]:
+    """Keys that the code of the studies writes, read from its source."""
+    for module, functions in {
+        "reproduce": ["_run_toy", "_versions"],
+        "measures": ["_regression_numbers", "_class_numbers", "_mixing"],
+    }.items():
+        source = Path(ocbnn.__file__).parent / "studies" / f"{module}.py"
+        for node in ast.parse(source.read_text()).body:
+            if isinstance(node, ast.FunctionDef) and node.name in functions:
+                for part in ast.walk(node):
+                    keys: list[Any] = []
+                    if isinstance(part, ast.Dict):
+                        keys = part.keys
+                    if isinstance(part, ast.Subscript):
+                        keys = [part.slice]
+                    for key in keys:
+                        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                            yield key.value
+
+
+def test_every_key_of_a_result_is_explained() -> None:
+    keys = set(result_keys())
+    assert {"violation", "modes_by_run", "paper_inference", "total"} <= keys
+    shown = {part for code in code_of("studies.md") for part in code.split(".")}
+    assert keys <= shown
+
+
+def test_every_study_and_its_rules_are_shown() -> None:
+    from ocbnn.studies.toys import TOYS  # noqa: PLC0415
+
+    for name, toy in TOYS.items():
+        assert f"### {name}" in PAGES["studies.md"]
+        for rule in toy.rules:
+            assert str(rule) in PAGES["studies.md"]
+        for plan in toy.plans.values():
+            assert plan.label in PAGES["studies.md"]
+
+
+def anchor(heading: str) -> str:
+    """The address that GitHub gives a heading."""
+    plain = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+    return plain.replace(" ", "-")
+
+
+def test_every_link_leads_somewhere() -> None:
+    anchors = {
+        name: {anchor(h) for h in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
+        for name, text in PAGES.items()
+    }
+    for name, text in PAGES.items():
+        prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+            path, _, place = link.partition("#")
+            target = path or name
+            assert (DOCS / target).exists(), f"{name}: {link}"
+            if place:
+                assert place in anchors[target], f"{name}: {link}"
