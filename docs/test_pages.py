@@ -15,6 +15,8 @@ import pytest
 import ocbnn
 from ocbnn.rules.parse import OPTIONS
 from ocbnn.rules.words import FUNCTIONS, KEYWORDS
+from ocbnn.studies import measures, reproduce
+from ocbnn.studies.toys import TOYS
 
 DOCS = Path(__file__).parent
 PAGES = {page.name: page.read_text() for page in DOCS.glob("*.md")}
@@ -118,11 +120,11 @@ def test_every_setting_of_a_plan_is_explained() -> None:
 def result_keys() -> Iterator[str]:
     """Keys that the code of the studies writes, read from its source."""
     for module, functions in {
-        "reproduce": ["_run_toy", "_versions"],
-        "measures": ["_regression_numbers", "_class_numbers", "_mixing"],
+        inspect.getmodule(reproduce): ["_run_toy", "_versions"],
+        measures: ["_regression_numbers", "_class_numbers", "_mixing"],
     }.items():
-        source = Path(ocbnn.__file__).parent / "studies" / f"{module}.py"
-        for node in ast.parse(source.read_text()).body:
+        source = inspect.getsource(module)  # pyright: ignore[reportArgumentType]
+        for node in ast.parse(source).body:
             if isinstance(node, ast.FunctionDef) and node.name in functions:
                 for part in ast.walk(node):
                     keys: list[Any] = []
@@ -143,14 +145,16 @@ def test_every_key_of_a_result_is_explained() -> None:
 
 
 def test_every_study_and_its_rules_are_shown() -> None:
-    from ocbnn.studies.toys import TOYS  # noqa: PLC0415
-
     for name, toy in TOYS.items():
         assert f"### {name}" in PAGES["studies.md"]
         for rule in toy.rules:
             assert str(rule) in PAGES["studies.md"]
         for plan in toy.plans.values():
-            assert plan.label in PAGES["studies.md"]
+            usual = {f.name: f.default for f in dataclasses.fields(plan)}
+            own = {name: getattr(plan, name) for name in usual}
+            own.pop("warmup" if plan.label == "SVGD" else "", None)
+            said = ", ".join(f"{k}={v!r}" for k, v in own.items() if v != usual[k])
+            assert f"`{plan.label}({said})`" in PAGES["studies.md"]
 
 
 def anchor(heading: str) -> str:

@@ -26,7 +26,7 @@ def tiny(monkeypatch):
         )
         for name, toy in TOYS.items()
     }
-    monkeypatch.setattr("ocbnn.studies.reproduce.TOYS", small)
+    monkeypatch.setattr("ocbnn.studies.runner.TOYS", small)
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")

@@ -55,11 +55,12 @@ def bind(rule: Rule, schema: Schema) -> BoundRule:
 def _check_settings(rule: Rule, claim: BoundClaim) -> None:
     """Refuse a setting that this kind of claim would silently ignore."""
     usual = {field.name: field.default for field in dataclasses.fields(Rule)}
+    edge = ("tau", "literal")
     idle = {
         Forbidden: ("weight", "allowed", "forbidden", "per"),
-        Expectation: ("strength", "allowed", "forbidden", "tau", "literal"),
-        AllowedClasses: ("strength", "tau", "literal", "per"),
-        CustomTerm: ("strength", "weight", "allowed", "forbidden", "tau", "per"),
+        Expectation: ("strength", "allowed", "forbidden", *edge),
+        AllowedClasses: ("strength", "per", *edge),
+        CustomTerm: ("strength", "weight", "allowed", "forbidden", "per", *edge),
     }[type(claim)]
     instead = {
         Forbidden: "`strength` says how costly it is to break this rule",

@@ -1,6 +1,6 @@
 """The paper's experiments, each a command away."""
 
-from ocbnn.studies.reproduce import (
+from ocbnn.studies.runner import (
     STUDIES as STUDIES,
     names_for as names_for,
     reproduce as reproduce,
