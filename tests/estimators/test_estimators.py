@@ -152,6 +152,7 @@ def test_prior_functions_obey_rules_before_any_data():
     free = regressor(standardize=False).sample_prior(grid, count=200)
     assert np.mean((free < 2) | (free > 3)) > 0.5
     assert not hasattr(model, "draws_")  # nothing was fitted
+    assert not hasattr(model, "n_features_in_")
 
 
 def test_any_equinox_module_can_be_the_network():
@@ -269,6 +270,7 @@ infinite[3] = np.inf
         (lambda: regressor(weight_scale=0.0).fit(X, Y), SettingError, "above zero"),
         (lambda: regressor(weight_prior="cauchy").fit(X, Y), SettingError, "cauchy"),
         (lambda: regressor(batch_size=0).fit(X, Y), SettingError, "batch_size must be"),
+        (lambda: regressor(batch_size=5).fit(X, Y), SettingError, "would be ignored"),
         (lambda: regressor(random_state=-1).fit(X, Y), SettingError, "random_state"),
         (
             lambda: OCBNNClassifier("if 0 <= x <= 1 then y in {c}").fit(X, Y > 0),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ocbnn.core.errors import InferenceError, SettingError
-from ocbnn.inference import HMC, NUTS, SMC, SVGD, loop, sample
+from ocbnn.inference import HMC, NUTS, SMC, SVGD, judge, loop, sample
 from ocbnn.inference.base import Algorithm, Plan
 from tests.inference.densities import COVARIANCE, MEAN, Faulty, known_gaussian
 
@@ -79,6 +79,21 @@ def test_ctrl_c_keeps_what_was_drawn():
     assert 0 < draws.draws < 10**6
     assert np.isfinite(draws.positions).all()
     assert np.all(draws.positions != 0)  # no empty room of a buffer is left over
+
+
+def test_ctrl_c_keeps_particles_where_they_are():
+    plan = SVGD(particles=10, iterations=10**6)
+    draws = sample(plan, known_gaussian(), KEY, progress=_Pressed(after=300))
+    assert draws.interrupted
+    assert draws.draws == 10
+    assert len(np.unique(np.asarray(draws.stacked())[:, 0])) == 10
+
+
+def test_smc_that_ran_out_of_temperatures_says_that_it_is_no_posterior():
+    draws = sample(SMC(particles=50, warmup=2, keep=0.99), known_gaussian(), KEY)
+    verdict = judge(draws, np.asarray(draws.positions))
+    assert verdict.status == "poor"
+    assert "not draws from the posterior" in str(verdict)
 
 
 def test_ctrl_c_before_the_first_draw_is_an_interruption():

@@ -179,9 +179,10 @@ def test_allowed_classes_are_dirichlet_distributed(allowed, float64):
     p = np.exp(ys - logsumexp(ys, axis=1, keepdims=True))
     expected = dirichlet.logpdf(p.T, alpha).sum()
     text = f"{BOX} y in {{{', '.join(allowed)}}}"
-    np.testing.assert_allclose(
-        log_g(term_of(text, CLASSES), xs, ys), expected, rtol=1e-9
-    )
+    product = term_of(text + f" [weight={len(xs)}]", CLASSES)
+    np.testing.assert_allclose(log_g(product, xs, ys), expected, rtol=1e-9)
+    usual = term_of(text, CLASSES)
+    np.testing.assert_allclose(log_g(usual, xs, ys), expected / len(xs), rtol=1e-9)
     weighted = term_of(text + " [weight=4]", CLASSES)
     np.testing.assert_allclose(log_g(weighted, xs, ys), 4 * expected / 11, rtol=1e-9)
 
@@ -190,7 +191,8 @@ def test_the_concentrations_are_settings(float64):
     xs, ys = some_values()
     p = np.exp(ys - logsumexp(ys, axis=1, keepdims=True))
     expected = dirichlet.logpdf(p.T, [8.5, 10, 8.5]).sum()
-    term = term_of(f"{BOX} y in {{b}} [allowed=10, forbidden=8.5]", CLASSES)
+    settings = f"[allowed=10, forbidden=8.5, weight={len(xs)}]"
+    term = term_of(f"{BOX} y in {{b}} {settings}", CLASSES)
     np.testing.assert_allclose(log_g(term, xs, ys), expected, rtol=1e-9)
 
 
@@ -210,7 +212,7 @@ def test_the_dirichlet_and_its_slope_are_finite_at_a_saturated_softmax(size):
 
 def test_the_dirichlet_prefers_the_allowed_class_to_any_other():
     # With the authors' (8.5, 10, 8.5) this preference all but vanishes.
-    term = term_of(f"{BOX} y in {{b}}", CLASSES)
+    term = term_of(f"{BOX} y in {{b}} [weight=5]", CLASSES)
     xs = np.zeros((5, 2))
     scores = [log_g(term, xs, np.tile(3 * np.eye(3)[k], (5, 1))) for k in range(3)]
     assert scores[1] > max(scores[0], scores[2]) + 50

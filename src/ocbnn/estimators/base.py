@@ -145,6 +145,12 @@ class RuleFollower(BaseEstimator, abc.ABC):
             raise SettingError(
                 f"batch_size must be None or a whole number above zero, got {size!r}."
             )
+        plan = self._plan()
+        if size is not None and plan.is_exact:
+            raise SettingError(
+                f"{plan.label} needs all rows at every step, so batch_size={size} "
+                'would be ignored. Leave it out, or write inference="svgd".'
+            )
         return None if size is None else int(size)
 
     def _run(self, plan: Plan, key: RandomKey) -> None:
@@ -223,19 +229,21 @@ class RuleFollower(BaseEstimator, abc.ABC):
         check_is_fitted(self, "draws_")
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
 
+    def _copy(self) -> Any:
+        return type(self)(**self.get_params(deep=False))
+
     def _sample_prior(
         self, X: np.ndarray, Y: np.ndarray | None, schema: Schema, units: Units | None
     ) -> Predictive:
         """Draws from the constrained prior, with no data in it."""
         key_rules, key_run = jax.random.split(key_from(self.random_state))
-        prior = type(self)(**self.get_params(deep=False))
-        prior.schema_ = schema
-        prior.rules_ = bind_rules(self.rules, schema)
-        prior.target_ = prior._target(key_rules, X, Y, units, with_data=False)
+        self.schema_ = schema
+        self.rules_ = bind_rules(self.rules, schema)
+        self.target_ = self._target(key_rules, X, Y, units, with_data=False)
         plan = self._plan()
         plan = plan if plan.is_exact else SMC()
-        draws = sample(plan, prior.target_, key_run, progress=self.progress)
-        return prior._predict_with(draws)
+        draws = sample(plan, self.target_, key_run, progress=self.progress)
+        return self._predict_with(draws)
 
     def _input_names(self) -> tuple[str, ...]:
         names = getattr(self, "feature_names_in_", None)

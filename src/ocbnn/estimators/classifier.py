@@ -76,8 +76,10 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         Returns:
             An array of (draws, rows, classes).
         """
-        X, _, schema = self._data(X, y)
-        predictive = self._sample_prior(X, None, schema, self._units(X, schema))
+        # On a copy, because a fitted model must not change by being asked.
+        copy = self._copy()
+        X, _, schema = copy._data(X, y)
+        predictive = copy._sample_prior(X, None, schema, copy._units(X, schema))
         logits = predictive.functions(X, count)
         shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
         return shifted / shifted.sum(axis=-1, keepdims=True)

@@ -146,12 +146,14 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         set the units when columns are standardised, and are not learned from.
         """
         given = np.zeros(len(X)) if y is None else y
-        checked, Y, schema = self._data(X, given, must_vary=False)
+        # On a copy, because a fitted model must not change by being asked.
+        copy = self._copy()
+        checked, Y, schema = copy._data(X, given, must_vary=False)
         if y is None:
             units = Units.of(checked, None, 1) if self.standardize else None
         else:
             units = self._units(checked, Y)
-        predictive = self._sample_prior(
+        predictive = copy._sample_prior(
             checked, None if y is None else Y, schema, units
         )
         values = predictive.functions(checked, count)

@@ -93,6 +93,8 @@ class Plan(abc.ABC):
     is_chain: ClassVar[bool] = True
     # Whether the target's points and data stay fixed for the whole run.
     is_exact: ClassVar[bool] = True
+    # Whether a state in the middle of the warm-up is already worth keeping.
+    is_anytime: ClassVar[bool] = False
     # Whether the warm-up has as many moves as it says, so that time left can be told.
     is_counted: ClassVar[bool] = True
 

@@ -130,6 +130,11 @@ class _Chain:
                 if done < count:
                     reporter.advance(plan.warmup - start - done, "warm-up is done")
                     break
+            if self._run.stopping.is_set() and plan.is_anytime:
+                positions, numbers = self._draw(0, 1)
+                self.positions.append(positions)
+                self.stats.append(numbers)
+                return
             for start, count in self._chunks(plan.draws, _DRAW_ROOM):
                 positions, numbers = self._draw(start, count)
                 self.positions.append(positions)

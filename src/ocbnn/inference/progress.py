@@ -104,8 +104,11 @@ class _Plain(_Silent):
 
     def advance(self, count: int, note: str) -> None:
         with self._lock:
-            self._done += count
             now = time.monotonic()
+            if not self._done:
+                # Compilation is over; what it took says nothing of what is left.
+                self._started = now
+            self._done += count
             if now - self._spoken < _PLAIN_SECONDS:
                 return
             self._spoken = now

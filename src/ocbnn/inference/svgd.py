@@ -139,6 +139,7 @@ class SVGD(Plan):
 
     is_chain: ClassVar[bool] = False
     is_exact: ClassVar[bool] = False
+    is_anytime: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "warmup", self.iterations)

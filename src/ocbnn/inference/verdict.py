@@ -53,7 +53,17 @@ def judge(draws: Draws, values: Values) -> Verdict:
                 f"but at least {LEAST_DRAWS} each are needed. Ask for more draws.",
             ),
         )
-    if not draws.plan.is_chain and draws.chains == 1:
+    reached = draws.warmup.get("temperature", np.ones((1, 1)))[:, -1].min()
+    if reached < 1:
+        return Verdict(
+            "poor",
+            (
+                f"{draws.plan.label} stopped at temperature {reached:.3g}, so these "
+                "are not draws from the posterior. Raise warmup, the most temperatures "
+                "it may take.",
+            ),
+        )
+    if not draws.plan.is_exact:
         return _of_particles(draws, values)
     numbers = {
         "rhat_max": float(np.nanmax(rhat(values))),
@@ -70,11 +80,14 @@ def _of_chains(draws: Draws, numbers: dict[str, float]) -> Verdict:
     cure = (
         "Run more warm-up, or use SMC, which keeps several modes."
         if draws.plan.is_chain
-        else "Use more particles, moves or temperatures."
+        else "Use more particles, moves or polish."
     )
+    longer = "Run longer." if draws.plan.is_chain else "Use more moves or polish."
     bad, notes = [], []
     if draws.chains == 1:
-        notes.append("One chain cannot tell whether it missed a mode: run several.")
+        notes.append(
+            f"One {what[:-1]} cannot tell whether it missed a mode: run several chains."
+        )
     if worst > FAIR_RHAT:
         bad.append(f"The {what} disagree (R-hat up to {worst:.2f}). {cure}")
     elif worst > GOOD_RHAT:
@@ -82,7 +95,7 @@ def _of_chains(draws: Draws, numbers: dict[str, float]) -> Verdict:
     if size < WANTED_ESS / 4:
         bad.append(
             f"The draws are worth only {size:.0f} independent ones where they mix "
-            "worst. Run longer."
+            f"worst. {longer}"
         )
     elif size < WANTED_ESS:
         notes.append(
@@ -95,8 +108,8 @@ def _of_chains(draws: Draws, numbers: dict[str, float]) -> Verdict:
         # harm; only when most of them do is something left unseen.
         (bad if share > MANY_DIVERGENCES else notes).append(
             f"{draws.divergences} moves diverged ({share:.1%}): they ran into a strict "
-            "rule or a narrow part of the posterior. Raise target_acceptance or lower "
-            "step_size to follow its edge more closely."
+            "rule or a narrow part of the posterior. Smaller steps follow its edge "
+            "better: raise target_acceptance, or lower step_size where it is fixed."
         )
     if draws.interrupted:
         notes.append("The run was stopped early.")
@@ -112,9 +125,11 @@ def _of_chains(draws: Draws, numbers: dict[str, float]) -> Verdict:
 
 def _of_particles(draws: Draws, values: Values) -> Verdict:
     spread = float(np.mean(values.std(axis=1)))
+    early = ("The run was stopped early.",) if draws.interrupted else ()
     return Verdict(
         "fair",
         (
+            *early,
             f"{draws.draws} particles of {draws.plan.label}, an approximation without "
             "a check of its own: its uncertainty can be too small (mean spread of the "
             f"function {spread:.3g}) and the share of particles in each mode follows "

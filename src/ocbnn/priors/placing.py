@@ -59,8 +59,8 @@ def _in_box(bound: BoundRule, key: RandomKey) -> PointSampler:
             f"the region of rule {bound.name!r} has no bounds for "
             f"{', '.join(map(repr, names))}, so no points can be drawn evenly in it. "
             f"Bound it (for example `0 <= {names[0]} <= 1` in the condition), or write "
-            'sampler="like-data" to move data rows into the region, or pass your own '
-            "sampler=function or sampler=points."
+            'sampler="like-data" (in text `[sampler=like-data]`) to move data rows '
+            "into the region, or pass your own sampler=function or sampler=points."
         )
     seed = int(numpy_generator(key).integers(2**31))
     if bound.region.is_box:

@@ -53,7 +53,7 @@ class RuleTerm(eqx.Module):
         """`log g(W|C)` of this rule, given the network's values at its points."""
         rule, claim = self.bound.rule, self.bound.claim
         sites = lambda one: jax.vmap(lambda x, y: one(Site(x, y, function)))(xs, ys)
-        weight = 1.0 if rule.weight is None else rule.weight / xs.shape[0]
+        weight = _share_of_each_point(self.bound, xs.shape[0])
         match claim:
             case Forbidden():
                 c = sites(lambda s: softened_violation(claim, self.scales, rule, s))
@@ -109,6 +109,18 @@ def make_term(
     if isinstance(bound.claim, CustomTerm):
         _check_custom(bound, bound.claim, points)
     return RuleTerm(bound, sampler, points, scales)
+
+
+def _share_of_each_point(bound: BoundRule, count: int) -> float:
+    """What one point counts for, so that all together have the rule's weight.
+
+    Left out, an expectation counts once per point, as in the paper. A class rule counts
+    once in all: its density has no upper bound, and as a product over the points it
+    shouts down any data.
+    """
+    if bound.rule.weight is not None:
+        return bound.rule.weight / count
+    return 1.0 / count if isinstance(bound.claim, AllowedClasses) else 1.0
 
 
 def _evenly(table: Float[Array, "rows columns"], most: int) -> Array:

@@ -14,6 +14,7 @@ from ocbnn.rules.bound import (
 )
 from ocbnn.rules.conditions import And, Condition, Not, Or
 from ocbnn.rules.normal_form import columns, leaves, names, normal_form
+from ocbnn.rules.parse import parse_rule
 from ocbnn.rules.region import region_of
 from ocbnn.rules.rule import Custom, Expect, Rule
 from ocbnn.rules.schema import Schema
@@ -30,11 +31,10 @@ from ocbnn.rules.tree import (
 from ocbnn.rules.words import listing, shorten
 
 
-def bind(rule: Rule, schema: Schema) -> BoundRule:
+def bind(rule: Rule | str, schema: Schema) -> BoundRule:
     """Find a rule's names in a schema, and compile its region and claim.
 
-    >>> from ocbnn.rules.parse import parse_rule
-    >>> bound = bind(parse_rule("if x > 0 then y <= 3"), Schema(("x",), ("y",)))
+    >>> bound = bind("if x > 0 then y <= 3", Schema(("x",), ("y",)))
     >>> [str(atom) for (atom,) in bound.claim.terms]
     ['3 - y < 0']
 
@@ -42,6 +42,7 @@ def bind(rule: Rule, schema: Schema) -> BoundRule:
         RuleError: a name, a role or a class does not fit the schema.
         RegionError: the region is empty.
     """
+    rule = parse_rule(rule) if isinstance(rule, str) else rule
     name = rule.name or shorten(str(rule), 60)
     try:
         where = None if rule.where is None else _bind_where(rule.where, schema)

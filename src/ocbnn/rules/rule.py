@@ -107,6 +107,9 @@ class Rule:
     literal: bool = False
     sampler: Sampler = None
 
+    def __repr__(self) -> str:
+        return f"rule({str(self)!r})"
+
     def __post_init__(self) -> None:
         if not isinstance(self.claim, Expect | Custom):
             as_condition(self.claim, "a claim")

@@ -25,9 +25,10 @@ class Settings(TypedDict, total=False):
     """How a rule is held; every verb takes these.
 
     `strength` is γ; `points` is at how many inputs the rule is felt; `weight` is how
-    many observations an expectation or class rule counts for in all (as many as points
-    when left out); `allowed` and `forbidden` are Dirichlet α; `tau` is the soft
-    indicator's (τ0, τ1) and `literal` drops its ¼; `sampler` draws the points.
+    often the density of an expectation or class rule counts in all (left out, once per
+    point for an expectation and once for a class rule); `allowed` and `forbidden` are
+    Dirichlet α; `tau` is the soft indicator's (τ0, τ1) and `literal` drops its ¼;
+    `sampler` draws the points.
     """
 
     name: str | None
