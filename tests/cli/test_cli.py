@@ -84,9 +84,16 @@ def test_a_study_runs_without_a_terminal(tmp_path):
 
 def test_ctrl_c_stops_with_a_sentence(tmp_path):
     out = tmp_path / "made when the first study starts"
-    command = [sys.executable, "-m", "ocbnn.cli", "reproduce", "toys", "--out", out]
+    # A background shell switches Ctrl-C off for all it starts; switch it on again.
+    listening = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from ocbnn.cli.app import main; main()"
+    )
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", listening, "reproduce", "toys", "--out", out],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     deadline = time.monotonic() + 120
     while not out.exists() and time.monotonic() < deadline:

@@ -36,6 +36,14 @@ def test_a_second_run_of_the_same_shape_compiles_nothing():
     assert sizes == again
 
 
+@pytest.fixture
+def listening():
+    """Ctrl-C as on a terminal; test runners and background shells switch it off."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class _Quiet:
     """A reporter that hears everything and says nothing."""
 
@@ -70,19 +78,19 @@ class _Pressed(_Quiet):
         self.said = note
 
 
-def test_ctrl_c_keeps_what_was_drawn():
+def test_ctrl_c_keeps_what_was_drawn(listening):
     reporter = _Pressed(after=600)
-    plan = NUTS(warmup=100, draws=10**6, chains=2)
+    plan = NUTS(warmup=100, draws=10**5, chains=2)
     draws = sample(plan, known_gaussian(), KEY, progress=reporter)
     assert draws.interrupted
     assert reporter.said == "stopped by Ctrl-C"
-    assert 0 < draws.draws < 10**6
+    assert 0 < draws.draws < 10**5
     assert np.isfinite(draws.positions).all()
     assert np.all(draws.positions != 0)  # no empty room of a buffer is left over
 
 
-def test_ctrl_c_keeps_particles_where_they_are():
-    plan = SVGD(particles=10, iterations=10**6)
+def test_ctrl_c_keeps_particles_where_they_are(listening):
+    plan = SVGD(particles=10, iterations=10**5)
     draws = sample(plan, known_gaussian(), KEY, progress=_Pressed(after=300))
     assert draws.interrupted
     assert draws.draws == 10
@@ -96,7 +104,7 @@ def test_smc_that_ran_out_of_temperatures_says_that_it_is_no_posterior():
     assert "not draws from the posterior" in str(verdict)
 
 
-def test_ctrl_c_before_the_first_draw_is_an_interruption():
+def test_ctrl_c_before_the_first_draw_is_an_interruption(listening):
     plan = NUTS(warmup=10**7, draws=10, chains=1)
     with pytest.raises(KeyboardInterrupt):
         sample(plan, known_gaussian(), KEY, progress=_Pressed(after=100))
