@@ -129,8 +129,9 @@ TOYS = {
             ((-5, 5), (-5, 5)),
             remark="The Dirichlet density grows without bound towards certainty. As a "
             "product over all 50 points it outweighs the 24 data points and training "
-            "accuracy falls below 0.6, so the rule counts as one observation here "
-            "(weight=1); its parameters are those of the paper's clinical study.",
+            "accuracy falls below 0.6, so the rule counts once in all (weight=1, as "
+            "class rules do by default); its parameters are those of the paper's "
+            "clinical study.",
         ),
         Toy(
             "fig2-left",
