@@ -3,6 +3,7 @@
 Exit codes: 0 done, 1 the work failed, 2 the command was written wrongly, 130 Ctrl-C.
 """
 
+import os
 import sys
 import warnings
 from enum import StrEnum
@@ -88,7 +89,7 @@ def reproduce(
             say=typer.echo,
         )
     except KeyboardInterrupt:
-        _fail(f"stopped. Studies that were finished are in {out}.", 130)
+        _stop(f"stopped. Studies that were finished are in {out}.")
     where = out / name if single else out / "index.html"
     typer.echo(f"written to {where}")
 
@@ -108,3 +109,12 @@ def main() -> None:
 def _fail(message: str, code: int) -> NoReturn:
     typer.echo(f"ocbnn: {message}", err=True)
     sys.exit(code)
+
+
+def _stop(message: str) -> NoReturn:
+    typer.echo(f"ocbnn: {message}", err=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Compiled work may still be running in threads of its own, and an interpreter that
+    # is taken down around them can crash. Nothing is left to clean up.
+    os._exit(130)

@@ -1,0 +1,1 @@
+"""Real recordings, from raw files to tables that a study can use."""
