@@ -55,6 +55,18 @@ def test_svgd_takes_any_optax_optimiser():
     assert np.allclose(x.mean(axis=0), MEAN, atol=0.1)
 
 
+def test_svgd_starts_as_wide_as_told():
+    start = lambda spread: np.asarray(
+        SVGD(particles=50, start_spread=spread)
+        .bind(known_gaussian())
+        .init(jax.random.key(0))
+        .positions
+    )
+    usual, wide = start(1.0), start(3.0)
+    assert np.allclose(wide.mean(axis=0), usual.mean(axis=0), atol=1e-5)
+    assert np.allclose(wide.std(axis=0), 3 * usual.std(axis=0), rtol=1e-4)
+
+
 def test_stein_direction_is_the_papers_equation(float64):
     rng = np.random.default_rng(0)
     w, g = rng.normal(size=(6, 3)), rng.normal(size=(6, 3))

@@ -49,10 +49,12 @@ class SteinDescent(Algorithm):
     target: LogDensity
     particles: int = eqx.field(static=True)
     optimiser: optax.GradientTransformation = eqx.field(static=True)
+    start_spread: float = 1.0
 
     def init(self, key: RandomKey) -> Particles:
-        """Every particle starts where the target says."""
-        positions = batched_initial(self.target, key, self.particles)
+        """Every particle starts where the target says, spread out as told."""
+        drawn = batched_initial(self.target, key, self.particles)
+        positions = jax.tree.map(lambda a: _spread_out(a, self.start_spread), drawn)
         return Particles(positions, self.optimiser.init(positions))
 
     def step(self, key: RandomKey, state: Particles) -> tuple[Particles, SteinInfo]:
@@ -104,6 +106,11 @@ def stein_direction(positions: Position, grads: Position) -> tuple[Position, Arr
     return jax.tree.map(direction, positions, grads), jnp.sqrt(median)
 
 
+def _spread_out(leaf: Array, factor: float) -> Array:
+    centre = jnp.mean(leaf, axis=0, keepdims=True)
+    return centre + (leaf - centre) * jnp.asarray(factor, leaf.dtype)
+
+
 def _median(values: Float[Array, " pairs"]) -> Array:
     # A plain sort: `jnp.median` also looks for what is not a number, at four times the
     # cost, and the driver does that anyway.
@@ -126,6 +133,8 @@ class SVGD(Plan):
         iterations: Steps.
         learning_rate: Adagrad's step size.
         optimiser: Any Optax optimiser, in the place of Adagrad.
+        start_spread: How much wider than the prior the particles start. They climb to
+            the nearest mode, so a wider start finds more modes.
     """
 
     chains: int = 1
@@ -136,6 +145,7 @@ class SVGD(Plan):
     iterations: int = 1000
     learning_rate: float = 0.5
     optimiser: optax.GradientTransformation | None = None
+    start_spread: float = 1.0
 
     is_chain: ClassVar[bool] = False
     is_exact: ClassVar[bool] = False
@@ -145,12 +155,12 @@ class SVGD(Plan):
         object.__setattr__(self, "warmup", self.iterations)
         super().__post_init__()
         check_counts(self, particles=2, iterations=1)
-        check_positive(self, "learning_rate")
+        check_positive(self, "learning_rate", "start_spread")
 
     def bind(self, target: LogDensity) -> SteinDescent:
         """The particles on this density."""
         optimiser = self.optimiser or _adagrad(self.learning_rate)
-        return SteinDescent(target, self.particles, optimiser)
+        return SteinDescent(target, self.particles, optimiser, self.start_spread)
 
 
 @cache

@@ -158,8 +158,11 @@ TOYS = {
             _x2,
             _quartic(_x2[:, 0]),
             (parse_rule("box: if -1 <= x <= 1 then not (-5 <= y <= 3)"),),
+            # Starts as wide as the prior leave two to twelve of 75 particles above.
             {
-                "paper": SVGD(particles=75, iterations=1000, learning_rate=0.5),
+                "paper": SVGD(
+                    particles=75, iterations=1000, learning_rate=0.5, start_spread=1.5
+                ),
                 "best": SMC(particles=400, moves=2, steps=300, polish=20),
             },
             ((-4, 4), (-22, 16)),
