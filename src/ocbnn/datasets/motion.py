@@ -1,0 +1,260 @@
+"""Reaching motions: shoulder angles over time, and the states a forecaster learns from.
+
+Angles are in radians and time runs in frames. A state holds what is known at one frame,
+the angles and how they change, and its target holds the same angles some frames later.
+Velocities and accelerations look back only: they come from the parabola that fits the
+last `window` frames best, taken at its end. Three frames, the fewest, are plain
+backward differences.
+"""
+
+import csv
+import dataclasses
+import gzip
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from ocbnn.core.errors import DataError, SettingError
+from ocbnn.datasets.shipped import shipped
+
+ANGLES = ("lShoulderY", "lShoulderZ", "rShoulderY", "rShoulderZ")
+FRAME_RATE = 120.0
+SENSOR_SD = float(np.deg2rad(2.0))  # of the wearable sensors that the paper has in mind
+NOISE_PLACES = ("angles", "recording")
+
+_FILE = "reaches.csv.gz"
+# Nobody's shoulder turns around twice, so larger numbers are degrees.
+_LARGEST = 4 * np.pi
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Reach:
+    """One motion: its name, its kind, and its angles frame by frame."""
+
+    name: str
+    label: str
+    angles: Float[np.ndarray, "frames joints"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Motions:
+    """Several motions of the same joints.
+
+    Attributes:
+        reaches: The motions.
+        joints: What the columns of their angles are called.
+        frame_rate: Frames per second.
+    """
+
+    reaches: tuple[Reach, ...]
+    joints: tuple[str, ...] = ANGLES
+    frame_rate: float = FRAME_RATE
+
+    def limits(
+        self,
+    ) -> tuple[Float[np.ndarray, " joints"], Float[np.ndarray, " joints"]]:
+        """The least and the greatest angle of each joint over all motions."""
+        frames = np.concatenate([reach.angles for reach in self.reaches])
+        return frames.min(axis=0), frames.max(axis=0)
+
+    def split(
+        self, seed: int, *, label: str = "reachingR", train: int = 5, test: int = 5
+    ) -> tuple["Motions", "Motions"]:
+        """Some motions of one kind to learn from, and others to be tested on.
+
+        They are drawn at random; the same seed draws the same ones.
+        """
+        kind = [reach for reach in self.reaches if reach.label == label]
+        if min(train, test) < 1 or train + test > len(kind):
+            labels = sorted({reach.label for reach in self.reaches})
+            raise DataError(
+                f"there are {len(kind)} motions labelled {label!r}, and {train} + "
+                f"{test} were asked for, each at least 1. Ask for fewer, or for one of "
+                f"the labels {', '.join(map(repr, labels))}."
+            )
+        order = np.random.default_rng(seed).permutation(len(kind))
+        chosen = [kind[i] for i in order[: train + test]]
+        some = lambda reaches: dataclasses.replace(self, reaches=tuple(reaches))
+        return some(chosen[:train]), some(chosen[train:])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class States:
+    """What a forecaster is given and what it should answer, row by row.
+
+    Attributes:
+        X: Angles, velocities (rad/s) and accelerations (rad/s²) of every joint.
+        Y: The angles `horizon` frames later, as recorded.
+        motion: Which of the motions each row comes from.
+        frame: At which of its frames.
+        inputs: Names of the columns of `X`.
+    """
+
+    X: Float[np.ndarray, "rows inputs"]
+    Y: Float[np.ndarray, "rows joints"]
+    motion: np.ndarray
+    frame: np.ndarray
+    inputs: tuple[str, ...]
+
+
+def make_states(
+    motions: Motions,
+    *,
+    horizon: int = 20,
+    stride: int = 3,
+    window: int = 3,
+    noise_sd: float = 0.0,
+    noise_on: str = "angles",
+    rng: np.random.Generator | None = None,
+) -> States:
+    """States of all motions, one after the other.
+
+    Args:
+        motions: Where they come from.
+        horizon: How many frames ahead the targets lie.
+        stride: A state is taken at every so many frames.
+        window: How many frames, up to the present one, tell velocity and acceleration.
+        noise_sd: Standard deviation of the sensor's error in radians.
+        noise_on: What the error spoils: the `angles` of a state, while velocities and
+            accelerations are measured apart, as a gyroscope does; or the `recording`,
+            from which all three are then computed. Targets are never spoiled.
+        rng: Where errors come from.
+    """
+    _check_counts(horizon=(horizon, 1), stride=(stride, 1), window=(window, 3))
+    if noise_on not in NOISE_PLACES:
+        raise SettingError(
+            f"noise_on={noise_on!r} is not known: write one of "
+            f"{', '.join(map(repr, NOISE_PLACES))}."
+        )
+    if noise_sd > 0 and rng is None:
+        raise SettingError(
+            "noise needs random numbers: write rng=np.random.default_rng(0)."
+        )
+    X, Y, motion, frame = [], [], [], []
+    for i, reach in enumerate(motions.reaches):
+        present = np.arange(window - 1, len(reach.angles) - horizon, stride)
+        if not len(present):
+            raise DataError(
+                f"motion {reach.name!r} has {len(reach.angles)} frames, and a state "
+                f"needs at least {window + horizon}: {window} to look back and "
+                f"{horizon} to look ahead."
+            )
+        error = np.zeros_like(reach.angles)
+        if rng is not None:
+            error = noise_sd * rng.standard_normal(reach.angles.shape)
+        sensed = reach.angles + error
+        source = sensed if noise_on == "recording" else reach.angles
+        velocity, acceleration = _derivatives(source, window, motions.frame_rate)
+        rows = present - (window - 1)
+        X.append(np.hstack([sensed[present], velocity[rows], acceleration[rows]]))
+        Y.append(reach.angles[present + horizon])
+        motion.append(np.full(len(present), i))
+        frame.append(present)
+    kinds = ("", "_velocity", "_acceleration")
+    return States(
+        np.concatenate(X),
+        np.concatenate(Y),
+        np.concatenate(motion),
+        np.concatenate(frame),
+        tuple(f"{joint}{kind}" for kind in kinds for joint in motions.joints),
+    )
+
+
+def _derivatives(
+    angles: np.ndarray, window: int, frame_rate: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """First and second derivative at the end of each window of frames."""
+    times = np.arange(1 - window, 1) / frame_rate
+    parabola = np.linalg.pinv(np.vander(times, 3, increasing=True))
+    windows = np.lib.stride_tricks.sliding_window_view(angles, window, axis=0)
+    _, slope, half_bend = np.einsum("cw,fjw->cfj", parabola, windows)
+    return slope, 2.0 * half_bend
+
+
+def _check_counts(**counts: tuple[int, int]) -> None:
+    for name, (value, least) in counts.items():
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not whole or value < least:
+            raise SettingError(
+                f"{name} is a whole number of frames, at least {least}, got {value!r}."
+            )
+
+
+def load_reaches(path: str | Path | None = None) -> Motions:
+    """Motions from a table with columns `trajectory`, `frame` and one per joint.
+
+    Args:
+        path: A CSV file, gzipped or not, or a folder with `reaches.csv.gz`; the
+            reaches that come with the library when left out.
+    """
+    file = shipped("cmu_reaching") if path is None else Path(path)
+    file = file / _FILE if file.is_dir() else file
+    if not file.is_file():
+        raise DataError(
+            f"{file}: there is no such file. Name a CSV file of reaches or a folder "
+            f"with {_FILE}, or leave it out for those that come with ocbnn."
+        )
+    opener = gzip.open if file.suffix == ".gz" else open
+    with opener(file, "rt") as lines:
+        reader = csv.DictReader(lines)
+        check_columns(file, ("trajectory", "frame", *ANGLES), reader.fieldnames or ())
+        frames = _frames_by_motion(file, reader)
+    if not frames:
+        raise DataError(f"{file}: the table has no rows.")
+    return Motions(
+        tuple(
+            checked_reach(
+                file, Reach(name, name.rpartition("_")[0] or name, np.array(rows))
+            )
+            for name, rows in frames.items()
+        )
+    )
+
+
+def _frames_by_motion(
+    file: Path, table: Iterable[dict[str, str]]
+) -> dict[str, list[list[float]]]:
+    frames: dict[str, list[list[float]]] = {}
+    for line, row in enumerate(table, start=2):
+        rows = frames.setdefault(row["trajectory"], [])
+        try:
+            number, *angles = (float(row[name]) for name in ("frame", *ANGLES))
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{file}, line {line}: not a number: {error}.") from error
+        if number != len(rows):
+            raise DataError(
+                f"{file}, line {line}: frame {number:g} of {row['trajectory']!r} "
+                f"stands where frame {len(rows)} should. Frames count from 0, without "
+                "gaps, or velocities would be wrong."
+            )
+        rows.append(angles)
+    return frames
+
+
+def check_columns(
+    file: str | Path, wanted: Sequence[str], found: Sequence[str]
+) -> None:
+    """Refuse a file without some columns, and say which it has."""
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        raise DataError(
+            f"{file}: there is no column {', '.join(map(repr, missing))}; found "
+            f"{', '.join(map(repr, found)) or 'none'}."
+        )
+
+
+def checked_reach(file: str | Path, reach: Reach) -> Reach:
+    """The motion, unless its angles are not numbers or not in radians."""
+    if not np.isfinite(reach.angles).all():
+        frame = int(np.argmin(np.isfinite(reach.angles).all(axis=1)))
+        raise DataError(
+            f"{file}: frame {frame} of {reach.name!r} has an angle that is no number."
+        )
+    if np.abs(reach.angles).max() > _LARGEST:
+        raise DataError(
+            f"{file}: {reach.name!r} reaches {np.abs(reach.angles).max():.4g}, which "
+            "is no angle in radians. Convert degrees first."
+        )
+    return reach
