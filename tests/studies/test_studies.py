@@ -10,6 +10,8 @@ from ocbnn.core.errors import SettingError
 from ocbnn.inference import HMC, SMC, SVGD
 from ocbnn.studies import STUDIES, names_for, reproduce
 from ocbnn.studies.measures import bound_rules, region_grid
+from ocbnn.studies.runner import _STUDIES
+from ocbnn.studies.toy_runs import ToyStudy
 from ocbnn.studies.toys import TOYS, smaller
 
 SMALL = HMC(chains=2, steps=5, warmup=20, draws=20)
@@ -26,7 +28,8 @@ def tiny(monkeypatch):
         )
         for name, toy in TOYS.items()
     }
-    monkeypatch.setattr("ocbnn.studies.runner.TOYS", small)
+    for name, toy in small.items():
+        monkeypatch.setitem(_STUDIES, name, ToyStudy(toy))
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
@@ -75,7 +78,7 @@ def test_wrong_names_and_presets_list_the_right_ones(tmp_path):
         names_for("fig9")
     with pytest.raises(SettingError, match="paper, best"):
         reproduce("fig1-left", preset="fast", out=tmp_path)
-    assert set(names_for("all")) == set(TOYS)
+    assert set(names_for("toys")) == set(TOYS) < set(names_for("all"))
     assert set(TOYS) < set(STUDIES)
 
 

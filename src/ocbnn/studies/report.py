@@ -1,112 +1,79 @@
-"""A page that sets every figure beside its numbers."""
+"""A page that sets every figure and table beside the paper's."""
 
-import html
+import json
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any
 
-Result = dict[str, Any]
+from ocbnn.studies.base import Result, Study
+from ocbnn.studies.tables import Table, number, safe
 
-_ROWS = {
-    "train_rmse": "training RMSE",
-    "train_accuracy": "training accuracy",
-    "violation": "violation",
-    "draws_violating": "draws violating",
-    "allowed_probability": "probability of the allowed classes",
-    "in_region_sd": "spread of the function in the regions",
-    "modes": "modes",
-    "modes_by_run": "modes, run by run",
-    "rhat_max": "R-hat, largest",
-    "ess_min": "effective sample size, least",
-    "ess_median": "effective sample size, median",
-    "acceptance": "acceptance",
-    "log_evidence": "log evidence, run by run",
-    "seconds": "seconds",
-}
+_HEADS = (
+    "study",
+    "preset",
+    "violation, BNN",
+    "violation, OC-BNN",
+    "R-hat",
+    "ESS, least",
+    "seconds",
+)
 
 
-def write_index(out: Path, results: list[Result]) -> Path:
-    """Write `index.html` beside the studies' folders."""
+def write_index(out: Path, studies: Mapping[str, Study]) -> Path:
+    """Write `index.html` for the results that a folder holds."""
+    results = {
+        name: json.loads((out / name / "result.json").read_text())
+        for name in studies
+        if (out / name / "result.json").is_file()
+    }
     page = files("ocbnn.studies").joinpath("index.html").read_text()
-    first = results[0]
-    quick = " This was a quick run: smaller than the studies call for." * first["quick"]
+    rows = tuple(_overview(studies[name], one) for name, one in results.items())
+    links = "".join(f'<a href="#{safe(name)}">{safe(name)}</a>\n' for name in results)
+    sections = [_section(studies[name], one) for name, one in results.items()]
+    versions = {
+        key: one for r in results.values() for key, one in r["versions"].items()
+    }
     text = Template(page).substitute(
-        intro=f"Preset <code>{_safe(first['preset'])}</code>, seed {first['seed']}, "
-        f"{sum(r['seconds']['total'] for r in results):.0f} seconds in all.{quick}",
-        overview="\n".join(map(_overview_row, results)),
-        sections="\n".join(map(_section, results)),
-        versions=_safe(", ".join(f"{k} {v}" for k, v in first["versions"].items())),
+        links=links,
+        overview=Table("All studies in this folder", _HEADS, rows).html(),
+        sections="\n".join(sections),
+        versions=safe(", ".join(f"{key} {one}" for key, one in versions.items())),
     )
     path = out / "index.html"
     path.write_text(text)
     return path
 
 
-def _overview_row(result: Result) -> str:
-    base, ours = result["models"]["bnn"], result["models"]["ocbnn"]
-    name = _safe(result["study"])
-    cells = [
-        f'<a href="#{name}">{name}</a>',
-        *map(
-            _number,
-            (
-                base["violation"],
-                ours["violation"],
-                ours["rhat_max"],
-                ours["ess_min"],
-                result["seconds"]["total"],
-            ),
-        ),
-    ]
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+def _overview(study: Study, result: Result) -> tuple[str, ...]:
+    head = study.headline(result)
+    quick = ", quick" if result["quick"] else ""
+    numbers = (head.bnn, head.ocbnn, head.rhat, head.ess, result["seconds"]["total"])
+    return study.name, f"{result['preset']}{quick}", *map(number, numbers)
 
 
-def _section(result: Result) -> str:
-    name = _safe(result["study"])
-    rules = "".join(f"<li><code>{_safe(rule)}</code></li>" for rule in result["rules"])
-    models = dict(result["models"])
-    heads = {"bnn": "BNN", "ocbnn": "OC-BNN", "paper": "OC-BNN, the paper's inference"}
-    if "paper_inference" in result:
-        models["paper"] = result["paper_inference"]
-    head = "".join(f"<th>{heads[key]}</th>" for key in models)
-    rows = "".join(
-        f"<tr><td>{label}</td>"
-        + "".join(f"<td>{_number(m.get(key))}</td>" for m in models.values())
-        + "</tr>"
-        for key, label in _ROWS.items()
-        if any(m.get(key) is not None for m in models.values())
+def _section(study: Study, result: Result) -> str:
+    name = safe(study.name)
+    quick = " Quick: a smaller run than the study calls for." * result["quick"]
+    rules = "".join(f"<li><code>{safe(rule)}</code></li>" for rule in result["rules"])
+    figures = "".join(
+        f'<figure><img src="{name}/{safe(one)}.png" alt="{safe(one)}: with and without '
+        f'rules"></figure>'
+        for one in result["figures"]
     )
-    remark = f"<p>{_safe(result['remark'])}</p>" if result["remark"] else ""
+    remark = f"<p>{safe(result['remark'])}</p>" if result["remark"] else ""
+    tables = "".join(table.html() for table in study.tables(result))
     verdicts = "".join(
-        f"<li>{heads[key]}: {_safe(m['verdict'])}</li>" for key, m in models.items()
+        f"<li>{label}: {safe(result['models'][key]['verdict'])}</li>"
+        for key, label in (("bnn", "BNN"), ("ocbnn", "OC-BNN"))
+        if "verdict" in result["models"][key]
     )
     return f"""<section id="{name}">
-<h2>{name} <span class="dim">{_safe(result["paper"]["figure"])}</span></h2>
-<p>The paper's point: {_safe(result["paper"]["claim"])}.</p>
+<h2>{name} <span class="dim">{safe(result["paper"]["figure"])}</span></h2>
+<p>The paper's point: {safe(result["paper"]["claim"])}.</p>
+<p class="dim">Preset {safe(result["preset"])}, seed {result["seed"]}.{quick}</p>
 <ul>{rules}</ul>
-<figure><img src="{name}/{name}.png" alt="{name}: posterior with and without rules">
-</figure>{remark}
-<div class="scroll"><table><thead><tr><th></th>{head}</tr></thead>
-<tbody>{rows}</tbody></table></div>
+{figures}{remark}
+{tables}
 <ul class="dim">{verdicts}</ul>
 </section>"""
-
-
-def _number(value: Any) -> str:
-    match value:
-        case None:
-            return "&ndash;"
-        case dict():
-            return ", ".join(f"{_safe(k)} {v:.2f}" for k, v in value.items())
-        case list():
-            return "; ".join(map(_number, value))
-        case int() | float() if abs(value) >= 100:
-            return f"{value:.0f}"
-        case int() | float():
-            return f"{value:.4g}"
-    return _safe(value)
-
-
-def _safe(value: Any) -> str:
-    return html.escape(str(value))

@@ -13,8 +13,6 @@ import numpy as np
 from ocbnn.inference import HMC, NUTS, SMC, SVGD, Plan
 from ocbnn.rules import Rule, parse_rule
 
-PRESETS = ("paper", "best")
-
 # Shares of draws in each mode, from the regions' grid (n,) and values (draws, n).
 ModeShares = Callable[[np.ndarray, np.ndarray], dict[str, float]]
 

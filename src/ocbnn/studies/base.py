@@ -1,0 +1,86 @@
+"""What a study is: something to run, and how to show what it found.
+
+Tables, lines and pages are made from the contents of `result.json` alone, so that a
+page can be written for results of earlier runs.
+"""
+
+import abc
+import dataclasses
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from ocbnn.studies.tables import Table
+
+PRESETS = ("paper", "best")
+
+Result = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What a person asked for.
+
+    Attributes:
+        preset: `paper` for the paper's settings, `best` for what we would advise.
+        seed: Decides every random number.
+        quick: A smaller run.
+        progress: True, False, "auto" or a reporter.
+    """
+
+    preset: str = "best"
+    seed: int = 0
+    quick: bool = False
+    progress: object = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What a study found.
+
+    Attributes:
+        numbers: What `result.json` holds beside the name, versions and times.
+        figures: Figures by file name.
+        fit_seconds: How long the fits took.
+    """
+
+    numbers: Result
+    figures: dict[str, Figure]
+    fit_seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Headline:
+    """A study in one row: how often rules are broken, and how well draws mixed."""
+
+    bnn: float | None
+    ocbnn: float | None
+    rhat: float | None = None
+    ess: float | None = None
+
+
+class Study(abc.ABC):
+    """One experiment of the paper."""
+
+    name: str
+
+    @abc.abstractmethod
+    def run(self, request: Request) -> Outcome:
+        """Fit, measure and draw."""
+
+    @abc.abstractmethod
+    def tables(self, result: Result) -> list[Table]:
+        """The numbers as tables for people, beside the paper's where it has any."""
+
+    @abc.abstractmethod
+    def headline(self, result: Result) -> Headline:
+        """The row of this study in an overview."""
+
+    @abc.abstractmethod
+    def line(self, result: Result) -> str:
+        """What the rules achieved, in one line of a terminal."""
+
+
+def models(result: Result) -> tuple[Result, Result]:
+    """The numbers without rules, and with them."""
+    return result["models"]["bnn"], result["models"]["ocbnn"]
