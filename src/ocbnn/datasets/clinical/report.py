@@ -1,0 +1,116 @@
+"""What was read, left out and found: numbers, and a page of text."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+STAY_REASONS = (
+    "no usable times",
+    "no birth date",
+    "under 16",
+    "shorter than two windows",
+)
+WINDOW_REASONS = ("no next window", "no mean_bp", "no heart_rate")
+FAULTS = ("marked as error", "no number", "too low", "too high")
+
+
+@dataclass(frozen=True)
+class Report:
+    """Counts on the way from ICU stays to rows.
+
+    `stays` and `windows` count what was kept and, by reason, what was left out;
+    `measurements` counts values per feature, kept and by fault; `missing` counts rows
+    in which a feature has no value; `rows` describes the rows.
+    """
+
+    stays: dict[str, int]
+    windows: dict[str, int]
+    measurements: dict[str, dict[str, int]]
+    missing: dict[str, int]
+    rows: dict[str, int]
+
+    @classmethod
+    def of(
+        cls, counts: Iterable[tuple[str, str, int]], names: Iterable[str]
+    ) -> "Report":
+        """From rows of (topic, name, count); what was never counted is 0."""
+        found = {(topic, name): n for topic, name, n in counts}
+
+        def topic(of: str, names: Iterable[str]) -> dict[str, int]:
+            return {name: found.get((of, name), 0) for name in names}
+
+        names = tuple(names)
+        return cls(
+            stays=topic("stays", ("kept", *STAY_REASONS)),
+            windows=topic("windows", ("kept", *WINDOW_REASONS)),
+            measurements={
+                name: {
+                    fault: found.get(("measurements", f"{name}: {fault}"), 0)
+                    for fault in ("kept", *FAULTS)
+                }
+                for name in names
+            },
+            missing=topic("missing", names),
+            rows=topic("rows", _ROWS),
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+
+_ROWS = (
+    "patients",
+    "stays",
+    "act",
+    "act, treated already",
+    "below 65",
+    "below 65, act",
+)
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield from _funnel("ICU stays", report.stays)
+    yield ""
+    yield from _funnel("windows of 4 hours in these stays", report.windows)
+    yield ""
+    yield f"{'feature':<14}{'values':>9}{'error':>8}{'no number':>11}" + (
+        f"{'too low':>9}{'too high':>10}{'missing':>10}"
+    )
+    for name, counts in report.measurements.items():
+        kept, error, absent, low, high = counts.values()
+        share = _share(report.missing[name], report.windows["kept"])
+        yield f"{name:<14}{kept:>9,}{error:>8,}{absent:>11,}{low:>9,}{high:>10,}" + (
+            f"{share:>10}"
+        )
+    yield ""
+    yield from _outcome(report)
+
+
+def _funnel(title: str, counts: dict[str, int]) -> Iterator[str]:
+    yield f"{title:<44}{sum(counts.values()):>12,}"
+    for reason, n in counts.items():
+        if reason != "kept":
+            yield f"  left out, {reason:<32}{n:>12,}"
+    yield f"{'  kept':<44}{counts['kept']:>12,}"
+
+
+def _outcome(report: Report) -> Iterator[str]:
+    rows, n = report.rows, report.windows["kept"]
+    for name, count, of in (
+        ("rows", n, None),
+        ("  patients", rows["patients"], None),
+        ("  stays", rows["stays"], None),
+        ("  act (treated in the next window)", rows["act"], n),
+        (
+            "    of these, treated in this window too",
+            rows["act, treated already"],
+            rows["act"],
+        ),
+        ("  mean_bp below 65", rows["below 65"], n),
+        ("    of these, act", rows["below 65, act"], rows["below 65"]),
+    ):
+        share = "" if of is None else _share(count, of)
+        yield f"{name:<44}{count:>12,}{share:>10}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "-"

@@ -1,0 +1,135 @@
+"""The tables of a MIMIC-III folder, as DuckDB sees them: found, checked and typed."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ocbnn.core.errors import DataError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+# What is read of each table. Everything comes in as text and is cast here, so that a
+# word in a column of numbers is a missing number and not the end of the run.
+TABLES = {
+    "ICUSTAYS": {
+        "SUBJECT_ID": "BIGINT",
+        "HADM_ID": "BIGINT",
+        "ICUSTAY_ID": "BIGINT",
+        "INTIME": "TIMESTAMP",
+        "OUTTIME": "TIMESTAMP",
+    },
+    "PATIENTS": {"SUBJECT_ID": "BIGINT", "DOB": "TIMESTAMP"},
+    "CHARTEVENTS": {
+        "SUBJECT_ID": "BIGINT",
+        "ITEMID": "INTEGER",
+        "CHARTTIME": "TIMESTAMP",
+        "VALUENUM": "DOUBLE",
+        "ERROR": "INTEGER",
+    },
+    "LABEVENTS": {
+        "SUBJECT_ID": "BIGINT",
+        "ITEMID": "INTEGER",
+        "CHARTTIME": "TIMESTAMP",
+        "VALUENUM": "DOUBLE",
+    },
+    "OUTPUTEVENTS": {
+        "SUBJECT_ID": "BIGINT",
+        "ITEMID": "INTEGER",
+        "CHARTTIME": "TIMESTAMP",
+        "VALUE": "DOUBLE",
+        "ISERROR": "INTEGER",
+    },
+    "INPUTEVENTS_MV": {
+        "SUBJECT_ID": "BIGINT",
+        "ITEMID": "INTEGER",
+        "STARTTIME": "TIMESTAMP",
+        "ENDTIME": "TIMESTAMP",
+        "AMOUNT": "DOUBLE",
+        "AMOUNTUOM": "VARCHAR",
+        "RATE": "DOUBLE",
+        "STATUSDESCRIPTION": "VARCHAR",
+    },
+    "INPUTEVENTS_CV": {
+        "SUBJECT_ID": "BIGINT",
+        "ITEMID": "INTEGER",
+        "CHARTTIME": "TIMESTAMP",
+        "AMOUNT": "DOUBLE",
+        "AMOUNTUOM": "VARCHAR",
+        "RATE": "DOUBLE",
+        "STOPPED": "VARCHAR",
+    },
+}
+ENDINGS = (".parquet", ".csv", ".csv.gz")
+
+
+def find_tables(folder: Path) -> dict[str, Path]:
+    """The file of every table that is needed.
+
+    Raises:
+        DataError: When the folder or a table is not there.
+    """
+    if not folder.is_dir():
+        raise DataError(
+            f"{folder}: no such folder. Name the folder with the tables of MIMIC-III, "
+            f"each as TABLE.csv, TABLE.csv.gz or TABLE.parquet."
+        )
+    there = {path.name.lower(): path for path in sorted(folder.iterdir())}
+    found = {
+        table: there[name]
+        for table in TABLES
+        for name in (f"{table.lower()}{ending}" for ending in reversed(ENDINGS))
+        if name in there
+    }
+    missing = [table for table in TABLES if table not in found]
+    if missing:
+        raise DataError(
+            f"{folder}: no file for {', '.join(missing)}. Expected {missing[0]}.csv, "
+            f"{missing[0]}.csv.gz or {missing[0]}.parquet (small letters will do); "
+            f"found {', '.join(sorted(found.values())) or 'none of the tables'}."
+        )
+    return found
+
+
+def open_tables(
+    connection: "DuckDBPyConnection", files: dict[str, Path], items: set[int]
+) -> None:
+    """Make a view of each table, with typed columns and only the items asked for.
+
+    Raises:
+        DataError: When a column is not there, or a file cannot be read.
+    """
+    for table, path in files.items():
+        source = _source(path)
+        _check_columns(connection, table, path)
+        columns = ", ".join(
+            f"TRY_CAST({name} AS {kind}) AS {name.lower()}"
+            for name, kind in TABLES[table].items()
+        )
+        wanted = ", ".join(map(str, sorted(items)))
+        # Before anything else is cast: most rows of the large tables end here.
+        early = (
+            f"WHERE TRY_CAST(ITEMID AS INTEGER) IN ({wanted})"
+            if "ITEMID" in TABLES[table]
+            else ""
+        )
+        connection.execute(
+            f"CREATE VIEW {table.lower()} AS SELECT {columns} FROM {source} {early}"
+        )
+
+
+def _source(path: Path) -> str:
+    quoted = "'" + str(path).replace("'", "''") + "'"
+    if path.suffix == ".parquet":
+        return f"read_parquet({quoted})"
+    return f"read_csv({quoted}, header=true, all_varchar=true, delim=',', quote='\"')"
+
+
+def _check_columns(connection: "DuckDBPyConnection", table: str, path: Path) -> None:
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {_source(path)}").fetchall()
+    found = [row[0] for row in rows]
+    missing = sorted(set(TABLES[table]) - {name.upper() for name in found})
+    if missing:
+        raise DataError(
+            f"{path}: no column {', '.join(missing)}. {table} of MIMIC-III v1.4 has "
+            f"{', '.join(TABLES[table])}; found {', '.join(found)}."
+        )
