@@ -3,7 +3,6 @@
 Exit codes: 0 done, 1 the work failed, 2 the command was written wrongly, 130 Ctrl-C.
 """
 
-import os
 import sys
 import warnings
 from enum import StrEnum
@@ -13,6 +12,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from ocbnn import __version__
+from ocbnn.cli.data import data
+from ocbnn.cli.ending import stop
 from ocbnn.core.errors import InferenceWarning, OcbnnError, SettingError
 
 app = typer.Typer(
@@ -23,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(data, name="data")
 
 
 class Preset(StrEnum):
@@ -89,7 +91,7 @@ def reproduce(
             say=typer.echo,
         )
     except KeyboardInterrupt:
-        _stop(f"stopped. Studies that were finished are in {out}.")
+        stop(f"stopped. Studies that were finished are in {out}.")
     where = out / name if single else out / "index.html"
     typer.echo(f"written to {where}")
 
@@ -109,12 +111,3 @@ def main() -> None:
 def _fail(message: str, code: int) -> NoReturn:
     typer.echo(f"ocbnn: {message}", err=True)
     sys.exit(code)
-
-
-def _stop(message: str) -> NoReturn:
-    typer.echo(f"ocbnn: {message}", err=True)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # Compiled work may still be running in threads of its own, and an interpreter that
-    # is taken down around them can crash. Nothing is left to clean up.
-    os._exit(130)

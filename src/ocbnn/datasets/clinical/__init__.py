@@ -1,7 +1,14 @@
 """MIMIC-III, from its tables to four-hour windows: what was seen, and done next."""
 
-from ocbnn.datasets.clinical.build import clinical_windows
+from ocbnn.datasets.clinical.build import clinical_windows, read_windows
 from ocbnn.datasets.clinical.report import Report
 from ocbnn.datasets.clinical.table import FEATURES, ClinicalTable, impute
 
-__all__ = ["FEATURES", "ClinicalTable", "Report", "clinical_windows", "impute"]
+__all__ = [
+    "FEATURES",
+    "ClinicalTable",
+    "Report",
+    "clinical_windows",
+    "impute",
+    "read_windows",
+]

@@ -2,17 +2,16 @@
 
 import json
 import os
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.core.errors import DataError
+from ocbnn.datasets.clinical.database import database, run
 from ocbnn.datasets.clinical.report import Report
 from ocbnn.datasets.clinical.table import FEATURES, ClinicalTable
-from ocbnn.datasets.clinical.tables import find_tables, open_tables
+from ocbnn.datasets.clinical.tables import find_tables, open_tables, quoted
 from ocbnn.datasets.shipped import shipped
 
 if TYPE_CHECKING:
@@ -21,12 +20,14 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 _STEPS = {
     "stays": "finding stays",
-    "measurements": "reading measurements (the long step on the full database)",
+    "measurements": "reading measurements (minutes on the full database)",
+    "clean": "cleaning",
     "window_values": "summing up windows",
     "treated": "reading treatments",
     "windows": "joining",
     "report": "counting",
 }
+_BATCH = 2_000_000
 _ROWS = "SELECT * FROM windows ORDER BY icustay_id, window_index"
 
 
@@ -43,22 +44,25 @@ def clinical_windows(
         mimic: Folder with the tables of MIMIC-III v1.4, each as TABLE.csv, TABLE.csv.gz
             or TABLE.parquet. None is the demo of 100 patients that comes with ocbnn.
         out: Where to write the table as Parquet, if anywhere.
-        memory: What DuckDB may use; the rest is spilled to disk, beside `out` or in the
-            system's folder for temporary files.
+        memory: What DuckDB may use. The rest is spilled to disk: beside `out`, or where
+            the system keeps temporary files.
         say: Told in a few words which step begins.
 
     Raises:
         DataError: When a table or column is missing or unreadable, or no row is left.
+        SettingError: When `memory` is no amount of memory.
     """
-    tables = find_tables(shipped("mimic3_demo") if mimic is None else mimic)
+    files = find_tables(shipped("mimic3_demo") if mimic is None else mimic)
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-    with _database(out, memory) as connection:
-        _run(connection, "macros")
-        open_tables(connection, tables, _lists(connection))
+        _make_room(out)
+    beside = None if out is None else out.parent
+    with database(memory, beside=beside, reading=files.values()) as connection:
+        _step(connection, "macros")
+        open_tables(connection, files, _lists(connection))
         for step, words in _STEPS.items():
             say(words)
-            _run(connection, step)
+            for batch in _batches(connection, step):
+                _step(connection, step, batch)
         counts = connection.execute("SELECT topic, name, n FROM report").fetchall()
         report = Report.of(counts, FEATURES)
         if not report.windows["kept"]:
@@ -68,70 +72,69 @@ def clinical_windows(
         return ClinicalTable.of(connection.execute(_ROWS).fetchnumpy(), report)
 
 
+def read_windows(path: Path) -> ClinicalTable:
+    """A table that `clinical_windows` wrote.
+
+    Raises:
+        DataError: When the file is missing, or is no such table.
+    """
+    if not path.is_file():
+        raise DataError(f"{path}: no such file. Make it with `ocbnn data clinical`.")
+    with database("1GB", reading=[path]) as connection:
+        found = connection.execute(
+            f"SELECT value FROM parquet_kv_metadata({quoted(path)}) "
+            f"WHERE key = 'report'"
+        ).fetchone()
+        if found is None:
+            raise DataError(
+                f"{path}: not written by `ocbnn data clinical`; it has no report."
+            )
+        report = Report(**json.loads(found[0]))
+        rows = connection.execute(f"SELECT * FROM read_parquet({quoted(path)})")
+        return ClinicalTable.of(rows.fetchnumpy(), report)
+
+
+def _make_room(out: Path) -> None:
+    if out.is_dir():
+        raise DataError(f"{out}: this is a folder. Name the file to write.")
+    out.parent.mkdir(parents=True, exist_ok=True)
+
+
 def _write(connection: "DuckDBPyConnection", out: Path, report: Report) -> None:
-    # Under another name first, so that no half-written table is ever found.
-    unfinished = out.with_name(f".{out.name}.unfinished")
+    # Under another name first, so that nobody finds a half-written table.
+    unfinished = out.with_name(f".{out.name}.{os.getpid()}")
     note = json.dumps(asdict(report)).replace("'", "''")
-    target = str(unfinished).replace("'", "''")
     try:
         connection.execute(
-            f"COPY ({_ROWS}) TO '{target}' "
+            f"COPY ({_ROWS}) TO {quoted(unfinished)} "
             f"(FORMAT parquet, KV_METADATA {{report: '{note}'}})"
         )
-        os.replace(unfinished, out)
+        unfinished.replace(out)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-@contextmanager
-def _database(out: Path | None, memory: str) -> Iterator["DuckDBPyConnection"]:
-    try:
-        import duckdb  # noqa: PLC0415 (only this study needs it)
-    except ModuleNotFoundError as error:
-        raise DataError(
-            "reading MIMIC-III needs DuckDB, which is not installed. Install it with "
-            "`pip install 'ocbnn[studies]'`."
-        ) from error
-    beside = None if out is None else out.parent
-    with tempfile.TemporaryDirectory(prefix=".ocbnn-", dir=beside) as scratch:
-        settings = {
-            "memory_limit": memory,
-            "temp_directory": f"{scratch}/spill",
-            "preserve_insertion_order": False,
-        }
-        try:
-            connection = duckdb.connect(f"{scratch}/work.duckdb", config=settings)
-        except duckdb.Error as error:
-            raise SettingError(
-                f"memory={memory!r} is no amount of memory: write 2GB or 800MB."
-            ) from error
-        with connection:
-            try:
-                yield connection
-            except duckdb.OutOfMemoryException as error:
-                raise DataError(
-                    f"DuckDB ran out of its {memory}: allow it more, such as 4GB. "
-                    f"({_first_line(error)})"
-                ) from error
-            except duckdb.Error as error:
-                raise DataError(
-                    f"DuckDB could not read the tables: {_first_line(error)}"
-                ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
-
-
 def _lists(connection: "DuckDBPyConnection") -> set[int]:
     for name in ("features", "items", "treatments"):
-        path = str(_HERE / f"{name}.csv").replace("'", "''")
-        connection.execute(f"CREATE TABLE {name} AS FROM read_csv('{path}')")
+        source = f"read_csv({quoted(_HERE / f'{name}.csv')})"
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {source}")
     found = connection.execute(
         "SELECT itemid FROM items UNION SELECT itemid FROM treatments"
     ).fetchall()
     return {row[0] for row in found}
 
 
-def _run(connection: "DuckDBPyConnection", step: str) -> None:
-    connection.execute((_HERE / f"{step}.sql").read_text(encoding="utf-8"))
+def _batches(connection: "DuckDBPyConnection", step: str) -> list[dict[str, int]]:
+    """The parameters of a step, once for each time that it runs."""
+    if step != "window_values":
+        return [{}]
+    count = connection.execute("SELECT count(*) FROM measurements").fetchall()[0][0]
+    batches = 1 + count // _BATCH
+    return [{"batches": batches, "batch": batch} for batch in range(batches)]
+
+
+def _step(
+    connection: "DuckDBPyConnection", step: str, values: dict[str, int] | None = None
+) -> None:
+    text = (_HERE / f"{step}.sql").read_text(encoding="utf-8")
+    run(connection, text, values or None)

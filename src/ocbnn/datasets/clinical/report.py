@@ -72,15 +72,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     yield from _funnel("windows of 4 hours in these stays", report.windows)
     yield ""
-    yield f"{'feature':<14}{'values':>9}{'error':>8}{'no number':>11}" + (
-        f"{'too low':>9}{'too high':>10}{'missing':>10}"
-    )
-    for name, counts in report.measurements.items():
-        kept, error, absent, low, high = counts.values()
-        share = _share(report.missing[name], report.windows["kept"])
-        yield f"{name:<14}{kept:>9,}{error:>8,}{absent:>11,}{low:>9,}{high:>10,}" + (
-            f"{share:>10}"
-        )
+    yield from _values(report)
     yield ""
     yield from _outcome(report)
 
@@ -93,23 +85,28 @@ def _funnel(title: str, counts: dict[str, int]) -> Iterator[str]:
     yield f"{'  kept':<44}{counts['kept']:>12,}"
 
 
+def _values(report: Report) -> Iterator[str]:
+    heads = ("values", "error", "no number", "too low", "too high")
+    yield f"{'feature':<12}" + "".join(f"{h:>11}" for h in heads) + f"{'missing':>10}"
+    for name, counts in report.measurements.items():
+        numbers = "".join(f"{n:>11,}" for n in counts.values())
+        share = _share(report.missing[name], report.windows["kept"])
+        yield f"{name:<12}{numbers}{share:>10}"
+
+
 def _outcome(report: Report) -> Iterator[str]:
     rows, n = report.rows, report.windows["kept"]
+    act, low = rows["act"], rows["below 65"]
+    yield f"{'rows':<44}{n:>12,}"
+    for name in ("patients", "stays"):
+        yield f"{'  ' + name:<44}{rows[name]:>12,}"
     for name, count, of in (
-        ("rows", n, None),
-        ("  patients", rows["patients"], None),
-        ("  stays", rows["stays"], None),
-        ("  act (treated in the next window)", rows["act"], n),
-        (
-            "    of these, treated in this window too",
-            rows["act, treated already"],
-            rows["act"],
-        ),
-        ("  mean_bp below 65", rows["below 65"], n),
-        ("    of these, act", rows["below 65, act"], rows["below 65"]),
+        ("  act: treated in the next window", act, n),
+        ("    of these, treated in this one too", rows["act, treated already"], act),
+        ("  mean_bp below 65", low, n),
+        ("    of these, act", rows["below 65, act"], low),
     ):
-        share = "" if of is None else _share(count, of)
-        yield f"{name:<44}{count:>12,}{share:>10}"
+        yield f"{name:<44}{count:>12,}{_share(count, of):>10}"
 
 
 def _share(part: int, whole: int) -> str:

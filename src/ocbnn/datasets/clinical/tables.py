@@ -59,6 +59,7 @@ TABLES = {
         "STOPPED": "VARCHAR",
     },
 }
+# Where a table is there in several forms, the first is read: it is the fastest.
 ENDINGS = (".parquet", ".csv", ".csv.gz")
 
 
@@ -70,22 +71,22 @@ def find_tables(folder: Path) -> dict[str, Path]:
     """
     if not folder.is_dir():
         raise DataError(
-            f"{folder}: no such folder. Name the folder with the tables of MIMIC-III, "
-            f"each as TABLE.csv, TABLE.csv.gz or TABLE.parquet."
+            f"{folder}: no such folder. Name the folder that holds the tables of "
+            f"MIMIC-III, each as TABLE.csv, TABLE.csv.gz or TABLE.parquet."
         )
     there = {path.name.lower(): path for path in sorted(folder.iterdir())}
-    found = {
-        table: there[name]
-        for table in TABLES
-        for name in (f"{table.lower()}{ending}" for ending in reversed(ENDINGS))
-        if name in there
-    }
+    found: dict[str, Path] = {}
+    for table in TABLES:
+        names = (f"{table.lower()}{ending}" for ending in ENDINGS)
+        if files := [there[name] for name in names if name in there]:
+            found[table] = files[0]
     missing = [table for table in TABLES if table not in found]
     if missing:
+        listed = ", ".join(path.name for path in found.values())
         raise DataError(
             f"{folder}: no file for {', '.join(missing)}. Expected {missing[0]}.csv, "
-            f"{missing[0]}.csv.gz or {missing[0]}.parquet (small letters will do); "
-            f"found {', '.join(sorted(found.values())) or 'none of the tables'}."
+            f"{missing[0]}.csv.gz or {missing[0]}.parquet, in capitals or small "
+            f"letters; found {listed or 'none of the tables'}."
         )
     return found
 
@@ -96,40 +97,42 @@ def open_tables(
     """Make a view of each table, with typed columns and only the items asked for.
 
     Raises:
-        DataError: When a column is not there, or a file cannot be read.
+        DataError: When a column is not there.
     """
+    wanted = ", ".join(map(str, sorted(items)))
     for table, path in files.items():
-        source = _source(path)
         _check_columns(connection, table, path)
         columns = ", ".join(
             f"TRY_CAST({name} AS {kind}) AS {name.lower()}"
             for name, kind in TABLES[table].items()
         )
-        wanted = ", ".join(map(str, sorted(items)))
-        # Before anything else is cast: most rows of the large tables end here.
-        early = (
-            f"WHERE TRY_CAST(ITEMID AS INTEGER) IN ({wanted})"
-            if "ITEMID" in TABLES[table]
-            else ""
-        )
-        connection.execute(
-            f"CREATE VIEW {table.lower()} AS SELECT {columns} FROM {source} {early}"
-        )
+        view = f"CREATE VIEW {table.lower()} AS SELECT {columns} FROM {_source(path)}"
+        if "ITEMID" in TABLES[table]:
+            # Nearly all rows of the large tables end here, before anything is cast.
+            view += f" WHERE TRY_CAST(ITEMID AS INTEGER) IN ({wanted})"
+        connection.execute(view)
+
+
+def quoted(path: Path) -> str:
+    """The path as a text of SQL."""
+    return "'" + str(path).replace("'", "''") + "'"
 
 
 def _source(path: Path) -> str:
-    quoted = "'" + str(path).replace("'", "''") + "'"
-    if path.suffix == ".parquet":
-        return f"read_parquet({quoted})"
-    return f"read_csv({quoted}, header=true, all_varchar=true, delim=',', quote='\"')"
+    if path.name.lower().endswith(".parquet"):
+        return f"read_parquet({quoted(path)})"
+    dialect = "header=true, all_varchar=true, delim=',', quote='\"', comment=''"
+    return f"read_csv({quoted(path)}, {dialect})"
 
 
 def _check_columns(connection: "DuckDBPyConnection", table: str, path: Path) -> None:
+    if not path.stat().st_size:
+        raise DataError(f"{path}: the file is empty.")
     rows = connection.execute(f"DESCRIBE SELECT * FROM {_source(path)}").fetchall()
     found = [row[0] for row in rows]
     missing = sorted(set(TABLES[table]) - {name.upper() for name in found})
     if missing:
         raise DataError(
-            f"{path}: no column {', '.join(missing)}. {table} of MIMIC-III v1.4 has "
+            f"{path}: no column {', '.join(missing)}. {table} needs "
             f"{', '.join(TABLES[table])}; found {', '.join(found)}."
         )
