@@ -19,13 +19,15 @@ class Report:
 
     `stays` and `windows` count what was kept and, by reason, what was left out;
     `measurements` counts values per feature, kept and by fault; `missing` counts rows
-    in which a feature has no value; `rows` describes the rows.
+    in which a feature has no value; `irrigated` counts windows whose urine is unknown,
+    because more irrigant went in than came out; `rows` describes the rows.
     """
 
     stays: dict[str, int]
     windows: dict[str, int]
     measurements: dict[str, dict[str, int]]
     missing: dict[str, int]
+    irrigated: int
     rows: dict[str, int]
 
     @classmethod
@@ -42,14 +44,9 @@ class Report:
         return cls(
             stays=topic("stays", ("kept", *STAY_REASONS)),
             windows=topic("windows", ("kept", *WINDOW_REASONS)),
-            measurements={
-                name: {
-                    fault: found.get(("measurements", f"{name}: {fault}"), 0)
-                    for fault in ("kept", *FAULTS)
-                }
-                for name in names
-            },
+            measurements={name: topic(name, ("kept", *FAULTS)) for name in names},
             missing=topic("missing", names),
+            irrigated=found.get(("urine", "more irrigant in than out"), 0),
             rows=topic("rows", _ROWS),
         )
 
@@ -92,6 +89,7 @@ def _values(report: Report) -> Iterator[str]:
         numbers = "".join(f"{n:>11,}" for n in counts.values())
         share = _share(report.missing[name], report.windows["kept"])
         yield f"{name:<12}{numbers}{share:>10}"
+    yield f"windows with more irrigant in than out, urine unknown: {report.irrigated:,}"
 
 
 def _outcome(report: Report) -> Iterator[str]:

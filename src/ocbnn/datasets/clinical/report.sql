@@ -5,7 +5,7 @@ FROM stays GROUP BY ALL
 UNION ALL
 SELECT 'windows', coalesce(excluded, 'kept'), count(*) FROM all_windows GROUP BY ALL
 UNION ALL
-SELECT 'measurements', feature || ': ' || coalesce(fault, 'kept'), count(*)
+SELECT feature, coalesce(fault, 'kept'), count(*)
 FROM measurements GROUP BY ALL
 UNION ALL
 SELECT 'missing', f.feature, count(*) - count(c.value)
@@ -24,6 +24,15 @@ SELECT 'rows', unnest(['act', 'below 65', 'below 65, act', 'act, treated already
 FROM windows AS w
 LEFT JOIN (SELECT DISTINCT icustay_id, window_index FROM treated) AS t
     USING (icustay_id, window_index)
+UNION ALL
+SELECT 'urine', 'more irrigant in than out', count(*)
+FROM (
+    SELECT icustay_id, window_index
+    FROM clean
+    WHERE feature = 'urine'
+    GROUP BY ALL
+    HAVING sum(value) < 0
+)
 UNION ALL
 SELECT 'rows', 'patients', count(DISTINCT subject_id) FROM windows
 UNION ALL

@@ -121,7 +121,8 @@ def quoted(path: Path) -> str:
 def _source(path: Path) -> str:
     if path.name.lower().endswith(".parquet"):
         return f"read_parquet({quoted(path)})"
-    dialect = "header=true, all_varchar=true, delim=',', quote='\"', comment=''"
+    # All spelled out, because DuckDB would rather guess than call a file broken.
+    dialect = "header=true, all_varchar=true, delim=',', quote='\"', comment='', skip=0"
     return f"read_csv({quoted(path)}, {dialect})"
 
 

@@ -1,6 +1,6 @@
 -- The windows of each stay in which a vasopressor ran or a fluid bolus was given.
 
--- Metavision charts intervals. A bolus is a volume given at its hourly rate or faster.
+-- Metavision charts intervals. A bolus is 250 ml or more at 250 ml an hour or faster.
 CREATE VIEW metavision_treatments AS
 SELECT e.subject_id, t.kind, e.starttime, greatest(e.starttime, e.endtime) AS endtime
 FROM inputevents_mv AS e
@@ -11,39 +11,53 @@ WHERE coalesce(e.statusdescription, '') <> 'Rewritten'
         WHEN 'bolus' THEN
             millilitres(e.amount, e.amountuom) BETWEEN t.low AND t.high
             AND millilitres(e.amount, e.amountuom)
-                >= t.low * date_diff('second', e.starttime, e.endtime) / 3600
+                >= t.low * coalesce(date_diff('second', e.starttime, e.endtime), 0) / 3600
     END;
 
--- Carevue charts moments: a rate holds until the drug's next record, an hour at most;
--- a bolus is one volume, written down when it was in.
-CREATE VIEW carevue_treatments AS
+-- Carevue charts moments. A rate holds until the drug's next one, an hour at most; at
+-- one moment, the highest rate counts, and a stop ends it.
+CREATE VIEW carevue_vasopressors AS
+WITH rates AS (
+    SELECT
+        e.subject_id,
+        e.itemid,
+        e.charttime,
+        t.kind,
+        CASE
+            WHEN bool_or(e.stopped IN ('Stopped', 'D/C''d')) THEN 0
+            ELSE max(e.rate)
+        END AS rate
+    FROM inputevents_cv AS e
+    JOIN treatments AS t USING (itemid)
+    WHERE t.kind = 'vasopressor'
+    GROUP BY ALL
+)
 SELECT
     subject_id,
     kind,
     charttime AS starttime,
-    CASE kind
-        WHEN 'bolus' THEN charttime
-        ELSE least(coalesce(following, 'infinity'), charttime + INTERVAL 1 HOUR)
-    END AS endtime
-FROM (
-    SELECT
-        e.*,
-        t.*,
-        lead(e.charttime) OVER (
-            PARTITION BY e.subject_id, e.itemid ORDER BY e.charttime, e.rate
-        ) AS following
-    FROM inputevents_cv AS e
-    JOIN treatments AS t USING (itemid)
-)
-WHERE CASE kind
-    WHEN 'vasopressor' THEN
-        rate > 0 AND coalesce(stopped, '') NOT IN ('Stopped', 'D/C''d')
-    WHEN 'bolus' THEN millilitres(amount, amountuom) BETWEEN low AND high
-END;
+    least(
+        charttime + INTERVAL 1 HOUR,
+        lead(charttime) OVER (PARTITION BY subject_id, itemid ORDER BY charttime)
+    ) AS endtime
+FROM (SELECT * FROM rates WHERE rate IS NOT NULL)
+QUALIFY rate > 0;
+
+-- Its bolus is one volume, written down when it was in.
+CREATE VIEW carevue_boluses AS
+SELECT e.subject_id, t.kind, e.charttime AS starttime, e.charttime AS endtime
+FROM inputevents_cv AS e
+JOIN treatments AS t USING (itemid)
+WHERE t.kind = 'bolus'
+    AND millilitres(e.amount, e.amountuom) BETWEEN t.low AND t.high;
 
 CREATE TABLE treated AS
 WITH given AS (
-    SELECT * FROM metavision_treatments UNION ALL SELECT * FROM carevue_treatments
+    SELECT * FROM metavision_treatments
+    UNION ALL
+    SELECT * FROM carevue_vasopressors
+    UNION ALL
+    SELECT * FROM carevue_boluses
 ),
 placed AS (
     SELECT
@@ -57,10 +71,12 @@ placed AS (
         AND g.starttime < s.outtime
         AND g.endtime >= s.intime
 )
+-- What ends exactly where a window begins was not given in that window.
 SELECT DISTINCT
     icustay_id,
     kind,
     unnest(range(
-        greatest(0, floor(first))::BIGINT, greatest(floor(first) + 1, ceil(past))::BIGINT
+        greatest(0, floor(first))::BIGINT,
+        greatest(floor(first) + 1, ceil(past))::BIGINT
     ))::INTEGER AS window_index
 FROM placed;

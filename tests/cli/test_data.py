@@ -1,0 +1,41 @@
+"""`ocbnn data` as a newcomer meets it."""
+
+import pytest
+
+from ocbnn.datasets.clinical import read_windows
+from tests.cli.test_cli import run
+
+
+def test_help_reads_well_at_80_columns():
+    for command in ("data", "data --help", "data clinical --help"):
+        shown = run(*command.split())
+        assert "clinical" in shown.stdout
+        assert max(len(line) for line in shown.stdout.splitlines()) <= 80
+
+
+def test_the_demo_is_read_without_a_terminal(tmp_path):
+    out = tmp_path / "made" / "for me" / "table.parquet"
+    shown = run("data", "clinical", "--out", str(out))
+    assert shown.returncode == 0, shown.stderr
+    assert "3,347" in shown.stdout
+    assert str(out) in shown.stdout
+    assert "reading measurements" in shown.stderr
+    assert "\x1b" not in shown.stdout + shown.stderr
+    assert len(read_windows(out).y) == 3347
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--mimic", "nowhere"], 1, "nowhere: no such folder"),
+        (["--mimic", "."], 1, "no file for ICUSTAYS"),
+        (["--out", "table.csv"], 2, "a file name that ends in .parquet"),
+        (["--memory", "plenty"], 2, "write 2GB or 800MB"),
+    ],
+)
+def test_what_goes_wrong_is_said_in_a_sentence(tmp_path, arguments, code, message):
+    shown = run("data", "clinical", *arguments, cwd=tmp_path)
+    assert shown.returncode == code
+    assert message in shown.stderr
+    assert "Traceback" not in shown.stderr
+    assert list(tmp_path.iterdir()) == []

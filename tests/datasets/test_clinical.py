@@ -1,0 +1,467 @@
+"""Windows from MIMIC-III: every trap of the data, with answers worked out by hand."""
+
+import csv
+import gzip
+import os
+import signal
+import sys
+import threading
+import time
+from importlib.resources import files
+
+import duckdb
+import numpy as np
+import pytest
+
+from ocbnn.core.errors import DataError, SettingError
+from ocbnn.datasets.clinical import (
+    FEATURES,
+    build as build_module,
+    clinical_windows,
+    impute,
+    read_windows,
+)
+from ocbnn.datasets.clinical.database import database, run
+from ocbnn.datasets.clinical.tables import TABLES
+from ocbnn.datasets.shipped import shipped
+from tests.datasets.tiny_mimic import PATIENT, STAY, TinyMimic
+
+NOREPINEPHRINE, LEVOPHED = 221906, 30120
+SALINE, SALINE_CAREVUE = 225158, 30018
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Windows of a tiny folder."""
+    return lambda tiny: clinical_windows(tiny.write(tmp_path / "mimic"))
+
+
+def feature(table, name, stay=STAY):
+    """A feature by window: {index: value}, missing values left out."""
+    values = table.X[table.stays == stay, FEATURES.index(name)]
+    windows = table.hours[table.stays == stay] // 4
+    return {
+        int(w): round(float(v), 6)
+        for w, v in zip(windows, values, strict=True)
+        if not np.isnan(v)
+    }
+
+
+def acted(table):
+    """Windows labelled act."""
+    return [
+        int(hour) // 4
+        for hour, y in zip(table.hours, table.y, strict=True)
+        if y == "act"
+    ]
+
+
+def test_a_quiet_stay_gives_a_row_for_each_window_but_the_last(build):
+    table = build(TinyMimic(hours=24))
+    assert table.names == FEATURES
+    assert table.hours.tolist() == [0, 4, 8, 12, 16]
+    assert table.y.tolist() == ["not"] * 5
+    assert set(table.subjects) == {PATIENT}
+    assert set(table.stays) == {STAY}
+    assert feature(table, "mean_bp") == dict.fromkeys(range(5), 80.0)
+    assert np.isnan(table.X[:, FEATURES.index("lactate")]).all()
+    assert table.report.windows["no next window"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "item", "value"),
+    [
+        ("mean_bp", 52, 61),
+        ("mean_bp", 456, 61),
+        ("mean_bp", 220181, 61),
+        ("heart_rate", 211, 99),
+        ("heart_rate", 220045, 99),
+        ("spo2", 646, 93),
+        ("spo2", 220277, 93),
+        ("gcs", 198, 9),
+    ],
+)
+def test_both_charting_systems_are_read(build, name, item, value):
+    tiny = TinyMimic(hours=12, quiet=False)
+    for hour in (1, 5, 9):
+        tiny.chart(hour, 220052, 61).chart(hour, 220045, 99)
+    tiny.chart(2, item, value)
+    assert feature(build(tiny), name)[0] == value
+
+
+def test_vitals_are_medians_and_a_window_ends_before_its_last_moment(build):
+    tiny = TinyMimic(hours=12)
+    tiny.chart(2, 220052, 50).chart(3.99, 456, 52).chart(4, 220052, 60)
+    pressure = feature(build(tiny), "mean_bp")
+    assert pressure == {0: 52.0, 1: 70.0}
+
+
+def test_impossible_values_are_rejected_and_counted(build):
+    tiny = TinyMimic(hours=8)
+    for value in (-8, 0, 19.9, 200.1, 326):
+        tiny.chart(2, 220052, value)
+    tiny.chart(2, 220052, 20).chart(2, 220052, 200)
+    tiny.chart(2, 220045, 0).chart(2, 646, 0).chart(2, 646, "")
+    tiny.chart(2, 211, 30, error=1).chart(2, 211, "not done").chart(2, 211, "nan")
+    tiny.lab(2, 50912, 138).lab(2, 50912, 0).lab(2, 50912, 1.5)
+    table = build(tiny)
+    assert feature(table, "mean_bp") == {0: 80.0}
+    assert feature(table, "heart_rate") == {0: 70.0}
+    assert feature(table, "spo2") == {}
+    assert feature(table, "creatinine") == {0: 1.5}
+    faults = table.report.measurements
+    assert list(faults["mean_bp"].values()) == [4, 0, 0, 3, 2]
+    assert list(faults["heart_rate"].values()) == [2, 1, 2, 1, 0]
+    assert list(faults["spo2"].values()) == [0, 0, 1, 1, 0]
+    assert list(faults["creatinine"].values()) == [1, 0, 0, 1, 1]
+    assert table.report.missing["spo2"] == 1
+
+
+def test_coma_scores_add_up_only_parts_charted_together(build):
+    tiny = TinyMimic(hours=24)
+    tiny.chart(1, 220739, 3).chart(1, 223900, 4).chart(1, 223901, 5)
+    tiny.chart(2, 220739, 4).chart(2.5, 223900, 1).chart(3, 223901, 6)
+    tiny.chart(17, 220739, 4).chart(17, 223900, 5).chart(17, 223901, 7)
+    # 7 is no motor response; what is carried is 8 hours old at most.
+    assert feature(build(tiny), "gcs") == {0: 12.0, 1: 12.0, 2: 12.0}
+
+
+def test_urine_is_summed_and_irrigant_taken_off(build):
+    tiny = TinyMimic(hours=24)
+    tiny.output(0, 226559, 100).output(3, 40055, 60).output(3, 226559, 7, error=1)
+    tiny.output(9, 227489, 3400).output(9, 227488, 3000).output(10, 227489, 28000)
+    tiny.output(13, 227488, 3000).output(13, 226559, 50)
+    table = build(tiny)
+    # 160 ml, carried once; 400 ml; then more irrigant in than out, so 400 ml again.
+    assert feature(table, "urine") == {0: 40.0, 1: 40.0, 2: 100.0, 3: 100.0}
+    assert table.report.irrigated == 1
+    assert table.report.measurements["urine"]["too high"] == 1
+
+
+def test_blood_results_are_the_latest_and_expire(build):
+    tiny = TinyMimic(hours=72)
+    tiny.lab(1, 50813, 2.0).lab(3, 50813, 4.0).lab(3, 50813, 3.5)
+    tiny.lab(1, 51301, 12.0)
+    table = build(tiny)
+    assert feature(table, "lactate") == dict.fromkeys(range(7), 4.0)
+    assert feature(table, "wbc") == dict.fromkeys(range(13), 12.0)
+
+
+def test_blood_results_from_before_admission_count_but_vitals_do_not(build):
+    tiny = TinyMimic(hours=12)
+    tiny.lab(-47, 50912, 1.1).lab(-49, 50885, 9.9).lab(-23, 50813, 5.0)
+    tiny.chart(-1, 646, 97)
+    table = build(tiny)
+    assert feature(table, "creatinine") == {0: 1.1}
+    assert feature(table, "bilirubin") == {}
+    assert feature(table, "lactate") == {0: 5.0}
+    assert feature(table, "spo2") == {}
+
+
+def test_vitals_are_carried_once_and_mean_bp_never(build):
+    tiny = TinyMimic(hours=20, quiet=False)
+    for hour in (1, 5, 9, 17):
+        tiny.chart(hour, 52, 75)
+    tiny.chart(1, 211, 88).chart(2, 646, 95)
+    table = build(tiny)
+    assert feature(table, "mean_bp") == {0: 75.0, 1: 75.0}
+    assert feature(table, "heart_rate") == {0: 88.0, 1: 88.0}
+    assert feature(table, "spo2") == {0: 95.0, 1: 95.0}
+    assert table.report.windows == {
+        "kept": 2,
+        "no next window": 1,
+        "no mean_bp": 1,
+        "no heart_rate": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "rate", "status", "windows"),
+    [
+        (9, 10, 0.1, "Stopped", [1]),
+        (9, 17, 0.1, "FinishedRunning", [1, 2, 3]),
+        (8, 12, 0.1, "Changed", [1]),
+        (-3, 5, 0.1, "Paused", [0]),
+        (9, 10, 0.1, "Rewritten", []),
+        (9, 10, 0, "Stopped", []),
+        (9, 9, "", "Stopped", [1]),
+    ],
+)
+def test_a_metavision_vasopressor_acts_in_the_windows_in_which_it_runs(
+    build, start, end, rate, status, windows
+):
+    tiny = TinyMimic(hours=24)
+    tiny.metavision(start, end, NOREPINEPHRINE, 2, "mg", rate, status)
+    assert acted(build(tiny)) == windows
+
+
+@pytest.mark.parametrize(
+    ("records", "windows"),
+    [
+        ([(9, 0.1, "")], [1]),
+        ([(7.5, 0.1, "")], [0, 1]),
+        ([(7.5, 0.1, ""), (7.9, 0, "")], [0]),
+        ([(7.5, 0.1, ""), (7.9, "", "Stopped")], [0]),
+        ([(7.5, 0.1, ""), (7.9, "", "")], [0, 1]),
+        ([(7.5, 0.1, ""), (7.5, "", "")], [0, 1]),
+        ([(9, 0.1, "D/C'd")], []),
+        ([(9, 0, "")], []),
+    ],
+)
+def test_a_carevue_rate_holds_until_the_next_one_for_an_hour_at_most(
+    build, records, windows
+):
+    tiny = TinyMimic(hours=24)
+    for hour, rate, stopped in records:
+        tiny.carevue(hour, LEVOPHED, rate=rate, stopped=stopped)
+    assert acted(build(tiny)) == windows
+
+
+@pytest.mark.parametrize(
+    ("item", "amount", "unit", "hours", "windows"),
+    [
+        (SALINE, 500, "ml", 1 / 60, [1]),
+        (SALINE, 249.99999, "mL", 1, [1]),
+        (SALINE, 0.5, "L", 1, [1]),
+        (SALINE, 1000, "ml", 4, [1, 2]),
+        (SALINE, 500, "ml", 4, []),
+        (SALINE, 200, "ml", 1 / 60, []),
+        (SALINE, 9000, "ml", 1 / 60, []),
+        (SALINE, 500, "mg", 1 / 60, []),
+        (220864, 250, "ml", 1, [1]),
+        (225797, 500, "ml", 1 / 60, []),
+    ],
+)
+def test_a_metavision_bolus_is_a_volume_given_fast(
+    build, item, amount, unit, hours, windows
+):
+    tiny = TinyMimic(hours=24)
+    tiny.metavision(9, 9 + hours, item, amount, unit)
+    assert acted(build(tiny)) == windows
+
+
+@pytest.mark.parametrize(
+    ("item", "amount", "unit", "windows"),
+    [
+        (SALINE_CAREVUE, 500, "ml", [1]),
+        (30008, 250, "ml", [1]),
+        (SALINE_CAREVUE, 100, "ml", []),
+        (SALINE_CAREVUE, 500, "", []),
+        (30013, 500, "ml", []),
+    ],
+)
+def test_a_carevue_bolus_is_one_large_volume(build, item, amount, unit, windows):
+    tiny = TinyMimic(hours=24).carevue(9, item, amount, unit)
+    assert acted(build(tiny)) == windows
+
+
+def test_what_was_already_running_is_reported(build):
+    tiny = TinyMimic(hours=24).metavision(9, 14, NOREPINEPHRINE, 2, "mg", 0.1)
+    tiny.chart(10, 220052, 40)
+    report = build(tiny).report
+    assert report.rows == {
+        "patients": 1,
+        "stays": 1,
+        "act": 2,
+        "act, treated already": 1,
+        "below 65": 1,
+        "below 65, act": 1,
+    }
+
+
+def test_every_stay_left_out_is_counted_by_its_reason(build):
+    tiny = TinyMimic(hours=24)
+    tiny.patient(8, "2140-01-01 00:00:00").stay(80, 8, 0, 24)
+    tiny.patient(9, "1850-01-01 00:00:00").stay(90, 9, 0, 24)
+    tiny.stay(71, PATIENT, 100, 107.9).stay(72, PATIENT, 200, None)
+    tiny.stay(73, PATIENT, 220, 210).stay(100, 10, 0, 24)
+    tiny.patient(11, "2134-01-01 00:00:00").stay(110, 11, 0, 8)
+    for subject in (8, 9, 11):
+        tiny.chart(1, 220052, 90, subject).chart(1, 220045, 60, subject)
+    table = build(tiny)
+    assert table.report.stays == {
+        "kept": 3,
+        "no usable times": 2,
+        "no birth date": 1,
+        "under 16": 1,
+        "shorter than two windows": 1,
+    }
+    # The patient whose birth was moved back 300 years is an adult; so is one of 16.
+    assert set(table.stays) == {STAY, 90, 110}
+    assert feature(table, "mean_bp", stay=110) == {0: 90.0}
+
+
+def test_measurements_go_to_the_stay_of_their_time(build):
+    tiny = TinyMimic(hours=12).stay(71, PATIENT, 100, 112)
+    tiny.chart(101, 220052, 60).chart(101, 220045, 60).chart(50, 220052, 30)
+    table = build(tiny)
+    assert feature(table, "mean_bp") == {0: 80.0, 1: 80.0}
+    assert feature(table, "mean_bp", stay=71) == {0: 60.0}
+
+
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet"])
+@pytest.mark.parametrize("small", [True, False])
+def test_all_forms_of_a_table_read_the_same(tmp_path, form, small):
+    tiny = TinyMimic(hours=24).metavision(9, 14, NOREPINEPHRINE, 2, "mg", 0.1)
+    tiny.lab(2, 50813, 3.5).output(3, 226559, 80).carevue(17, LEVOPHED, rate=0.1)
+    table = clinical_windows(tiny.write(tmp_path / "o'hara", form, small))
+    assert acted(table) == [1, 2, 3]
+    assert feature(table, "lactate") == dict.fromkeys(range(5), 3.5)
+    assert feature(table, "urine") == {0: 20.0, 1: 20.0}
+
+
+def test_a_missing_folder_table_or_column_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"nowhere: no such folder\. Name the folder"):
+        clinical_windows(tmp_path / "nowhere")
+    folder = TinyMimic().write(tmp_path / "mimic")
+    (folder / "LABEVENTS.csv").rename(folder / "LABS.csv")
+    with pytest.raises(
+        DataError,
+        match=r"no file for LABEVENTS\. Expected LABEVENTS\.csv.*found ICUSTAYS\.csv",
+    ):
+        clinical_windows(folder)
+    (folder / "LABEVENTS.csv").write_text("SUBJECT_ID,ITEMID,TIME,VALUENUM\n")
+    with pytest.raises(
+        DataError,
+        match=r"LABEVENTS\.csv: no column CHARTTIME\..* found SUBJECT_ID, ITEMID, TIME",
+    ):
+        clinical_windows(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"LABEVENTS\.csv: the file is empty"),
+        (
+            b"SUBJECT_ID,ITEMID,CHARTTIME,VALUENUM\n1,2,3\n1,2,3,4,5\n",
+            r"LABEVENTS\.csv: this is no readable table",
+        ),
+        (
+            b"SUBJECT_ID,ITEMID,CHARTTIME,VALUENUM\n7,50813,\xff\xfe,4\n",
+            r"LABEVENTS\.csv: this is no readable table",
+        ),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path, content, message):
+    folder = TinyMimic().write(tmp_path / "mimic")
+    (folder / "LABEVENTS.csv").write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        clinical_windows(folder)
+
+
+def test_tables_without_rows_leave_no_window_and_say_so(tmp_path):
+    tiny = TinyMimic(quiet=False)
+    with pytest.raises(DataError, match=r"no window is left(.|\n)*no mean_bp +5"):
+        clinical_windows(tiny.write(tmp_path / "mimic"))
+
+
+def test_the_file_reads_back_and_a_failure_leaves_the_old_one(tmp_path):
+    out = tmp_path / "made" / "for me" / "table.parquet"
+    folder = TinyMimic().write(tmp_path / "mimic")
+    table = clinical_windows(folder, out=out)
+    again = read_windows(out)
+    assert again.report == table.report
+    np.testing.assert_array_equal(again.X, table.X)
+    assert again.y.tolist() == table.y.tolist()
+    before = out.read_bytes()
+    TinyMimic(quiet=False).write(folder)
+    with pytest.raises(DataError):
+        clinical_windows(folder, out=out)
+    assert out.read_bytes() == before
+    assert [path.name for path in out.parent.iterdir()] == ["table.parquet"]
+
+
+def test_what_is_no_such_table_is_refused(tmp_path):
+    with pytest.raises(DataError, match="no such file"):
+        read_windows(tmp_path / "none.parquet")
+    other = tmp_path / "other.parquet"
+    duckdb.execute(f"COPY (SELECT 1 AS a) TO '{other}'")
+    with pytest.raises(DataError, match="it has no report"):
+        read_windows(other)
+    with pytest.raises(DataError, match="this is a folder"):
+        clinical_windows(out=tmp_path)
+    with pytest.raises(SettingError, match="'plenty' is no amount of memory"):
+        clinical_windows(memory="plenty")
+
+
+def test_without_duckdb_an_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(DataError, match=r"pip install 'ocbnn\[studies\]'"):
+        clinical_windows()
+
+
+def test_ctrl_c_ends_a_long_statement_at_once():
+    # A background shell switches Ctrl-C off for all it starts; switch it on again.
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    began = time.monotonic()
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    endless = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a > b"
+    with pytest.raises(KeyboardInterrupt), database("500MB") as connection:
+        run(connection, endless)
+    assert time.monotonic() - began < 10
+    signal.signal(signal.SIGINT, usual)
+
+
+def test_a_table_larger_than_memory_streams_through(tmp_path, monkeypatch):
+    monkeypatch.setattr(build_module, "_BATCH", 300_000)
+    folder = TinyMimic(quiet=False).write(tmp_path / "mimic")
+    patients, rows = 2000, 2_000_000
+    duckdb.execute(f"""
+        COPY (SELECT i AS subject_id, '2100-01-01' AS dob FROM range({patients}) t(i))
+        TO '{folder}/PATIENTS.csv' (HEADER);
+        COPY (
+            SELECT i AS subject_id, i AS hadm_id, i AS icustay_id,
+                TIMESTAMP '2150-01-01' AS intime, TIMESTAMP '2150-01-05' AS outtime
+            FROM range({patients}) t(i)
+        ) TO '{folder}/ICUSTAYS.csv' (HEADER);
+        COPY (
+            SELECT i AS row_id, i // 4 % {patients} AS subject_id,
+                [220052, 220045, 220277, 999][1 + i % 4] AS itemid,
+                TIMESTAMP '2150-01-01' + to_minutes(i // 8000 * 23) AS charttime,
+                60 + i % 40 AS valuenum, 'a remark that takes some room' AS value,
+                NULL AS error
+            FROM range({rows}) t(i)
+        ) TO '{folder}/CHARTEVENTS.parquet';
+    """)
+    table = clinical_windows(folder, memory="150MB")
+    assert table.report.measurements["mean_bp"]["kept"] == rows // 4
+    assert len(table.y) == patients * 23
+
+
+def test_the_lists_of_features_and_items_agree_with_the_dictionaries():
+    here = files("ocbnn.datasets.clinical")
+
+    def rows(path):
+        opened = gzip.open if str(path).endswith("gz") else open
+        with opened(str(path), "rt", newline="") as file:
+            return list(csv.DictReader(file))
+
+    folder = shipped("mimic3_demo")
+    known = {
+        row["ITEMID"]: (row["LABEL"], row.get("LINKSTO", "labevents").upper())
+        for name in ("D_ITEMS", "D_LABITEMS")
+        for row in rows(folder / f"{name}.csv.gz")
+    }
+    assert tuple(row["feature"] for row in rows(here / "features.csv")) == FEATURES
+    items = rows(here / "items.csv")
+    assert {row["feature"] for row in items} == set(FEATURES)
+    for row in items:
+        assert known[row["itemid"]] == (row["label"], row["table"])
+        assert row["table"] in TABLES
+    systems = {"metavision": "INPUTEVENTS_MV", "carevue": "INPUTEVENTS_CV"}
+    treatments = rows(here / "treatments.csv")
+    for row in treatments:
+        assert known[row["itemid"]] == (row["label"], systems[row["source"]])
+    ids = [row["itemid"] for row in items + treatments]
+    assert len(ids) == len(set(ids))
+
+
+def test_missing_values_are_filled_with_medians_of_the_training_rows():
+    train = np.array([[1.0, np.nan], [3.0, 10.0], [np.nan, 20.0]])
+    other = np.array([[np.nan, 7.0], [100.0, np.nan]])
+    filled, rest = impute(train, other)
+    np.testing.assert_array_equal(filled, [[1, 15], [3, 10], [2, 20]])
+    np.testing.assert_array_equal(rest, [[2, 7], [100, 15]])
+    assert np.isnan(train).sum() == 2
+    with pytest.raises(DataError, match="column 1 of the training rows has no value"):
+        impute(np.array([[1.0, np.nan]]))
