@@ -10,6 +10,7 @@ from ocbnn.datasets.clinical.tables import quoted
 
 ADMITTED = datetime(2150, 1, 1)
 PATIENT, STAY = 7, 70
+NOREPINEPHRINE, LEVOPHED = 221906, 30120
 COLUMNS = {
     "PATIENTS": "ROW_ID SUBJECT_ID DOB",
     "ICUSTAYS": "ROW_ID SUBJECT_ID HADM_ID ICUSTAY_ID DBSOURCE INTIME OUTTIME",
@@ -35,8 +36,18 @@ class TinyMimic:
         self.patient(PATIENT)
         self.stay(STAY, PATIENT, 0, hours)
         if quiet:
-            for hour in range(0, hours, 4):
-                self.chart(hour + 1, 220052, 80).chart(hour + 1, 220045, 70)
+            self.calm(PATIENT, hours)
+
+    def another(self, subject):
+        """One more quiet patient, whose stay of a day has ten times that number."""
+        self.patient(subject).stay(10 * subject, subject, 0, 24)
+        return self.calm(subject, 24)
+
+    def calm(self, subject, hours):
+        for hour in range(0, hours, 4):
+            self.chart(hour + 1, 220052, 80, subject)
+            self.chart(hour + 1, 220045, 70, subject)
+        return self
 
     def add(self, table, **fields):
         self.rows[table].append({"ROW_ID": len(self.rows[table]), **fields})
@@ -74,10 +85,10 @@ class TinyMimic:
             VALUENUM=value,
         )
 
-    def output(self, hour, item, value, error=""):
+    def output(self, hour, item, value, subject=PATIENT, error=""):
         return self.add(
             "OUTPUTEVENTS",
-            SUBJECT_ID=PATIENT,
+            SUBJECT_ID=subject,
             ITEMID=item,
             CHARTTIME=at(hour),
             VALUE=value,
@@ -85,11 +96,11 @@ class TinyMimic:
         )
 
     def metavision(
-        self, start, end, item, amount, unit="ml", rate="", status="Stopped"
+        self, start, end, item, amount, unit="ml", rate="", status="", subject=PATIENT
     ):
         return self.add(
             "INPUTEVENTS_MV",
-            SUBJECT_ID=PATIENT,
+            SUBJECT_ID=subject,
             STARTTIME=at(start),
             ENDTIME=at(end),
             ITEMID=item,
@@ -99,10 +110,12 @@ class TinyMimic:
             STATUSDESCRIPTION=status,
         )
 
-    def carevue(self, hour, item, amount="", unit="ml", rate="", stopped=""):
+    def carevue(
+        self, hour, item, amount="", unit="ml", rate="", stopped="", subject=PATIENT
+    ):
         return self.add(
             "INPUTEVENTS_CV",
-            SUBJECT_ID=PATIENT,
+            SUBJECT_ID=subject,
             CHARTTIME=at(hour),
             ITEMID=item,
             AMOUNT=amount,
