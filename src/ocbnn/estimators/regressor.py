@@ -11,8 +11,10 @@ from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower, observation_noise, output_names
 from ocbnn.estimators.pictures import plot_functions
-from ocbnn.posterior import GaussianNoise
-from ocbnn.rules import Schema
+from ocbnn.estimators.rulebook import bind_rules
+from ocbnn.posterior import GaussianNoise, Likelihood, TruncatedGaussian
+from ocbnn.predictive.predictive import Limits
+from ocbnn.rules import Schema, output_limits
 
 # Typical noise before any data: a tenth of the outputs' spread, give or take e-fold.
 _NOISE_SHARE, _NOISE_SPREAD = 0.1, 1.0
@@ -29,7 +31,10 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         network: Your own network, or any Equinox module, in the place of an MLP.
         weight_prior: `fan-in` or `isotropic` (the paper's).
         weight_scale: Its standard deviation.
-        noise: Standard deviation of an observation in the units of `y`, or `infer`.
+        noise: Standard deviation of an observation in the units of `y`, one for all
+            outputs or a list with one for each; or `infer`.
+        truncate: Observations, too, lie within the limits that rules without a region
+            set for single outputs. Without it those rules bind the function alone.
         standardize: Work on standardised columns. Rules stay in your units.
         inference: `nuts`, `hmc`, `smc`, `svgd`, or a plan with settings.
         batch_size: Rows per step, for `svgd`.
@@ -41,6 +46,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         verdict_: Whether to trust them, in words.
         rules_: The rules, bound to columns.
         target_: The log density they were drawn from.
+        noise_: Every draw's noise, an array of (draws, outputs) in the units of `y`.
+        limits_: Least and greatest observation of each output; None without `truncate`.
 
     Example:
         >>> import numpy as np, ocbnn
@@ -67,6 +74,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         weight_prior: Any = "fan-in",
         weight_scale: Any = 1.0,
         noise: Any = "infer",
+        truncate: Any = False,
         standardize: Any = True,
         inference: Any = "nuts",
         batch_size: Any = None,
@@ -87,18 +95,22 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             progress=progress,
         )
         self.noise = noise
+        self.truncate = truncate
 
     def fit(self, X: Any, y: Any) -> "OCBNNRegressor":
         """Draw from the posterior given data and rules."""
         X, Y, schema = self._data(X, y)
+        self.limits_ = self._limits(schema, Y)
         self._fit(X, Y, schema, self._units(X, Y))
+        self.noise_ = self._predictive.noise()
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The posterior mean; with `return_std`, also an observation's spread.
 
         The standard deviation is that of a new observation: the spread of the draws
-        and the noise together.
+        and the noise together. With `truncate` the mean, too, is that of an
+        observation, which leans away from a limit that is near.
         """
         X = self._checked(X)
         mean, sd = self._predictive.mean_and_sd(X)
@@ -149,6 +161,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         # On a copy, because a fitted model must not change by being asked.
         copy = self._copy()
         checked, Y, schema = copy._data(X, given, must_vary=False)
+        copy.limits_ = copy._limits(schema, Y[:0])
         if y is None:
             units = Units.of(checked, None, 1) if self.standardize else None
         else:
@@ -182,18 +195,55 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
     def _units(self, X: np.ndarray, Y: np.ndarray) -> Units | None:
         return Units.of(X, Y, Y.shape[1]) if self.standardize else None
 
-    def _likelihood(self, units: Units, outputs: int) -> GaussianNoise:
+    def _likelihood(self, units: Units, outputs: int) -> Likelihood:
+        noise = self._noise(units, outputs)
+        if self.limits_ is None:
+            return noise
+        low, high = map(units.standard_outputs, self.limits_)
+        return TruncatedGaussian(noise, low, high)
+
+    def _limits(self, schema: Schema, Y: np.ndarray) -> Limits | None:
+        if not self.truncate:
+            return None
+        low, high = output_limits(bind_rules(self.rules, schema), len(schema.outputs))
+        if not np.isfinite([low, high]).any():
+            raise SettingError(
+                "truncate=True takes the limits of observations from rules without a "
+                "region that bound single outputs, and there are none. Write such a "
+                f"rule, for example `{schema.outputs[0]} >= 0 [sampler=like-data]`, or "
+                "leave truncate out."
+            )
+        outside = (low > Y) | (high < Y)
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            raise DataError(
+                f"{int(outside.any(axis=1).sum())} of {len(Y)} rows lie beyond the "
+                "limits of the rules, which truncate=True says cannot be: "
+                f"{schema.outputs[column]!r} is {Y[row, column]:g} in row {row}, and "
+                f"must lie between {low[column]:g} and {high[column]:g}. Mend the data "
+                "or the rules, or leave truncate out."
+            )
+        return low, high
+
+    def _noise(self, units: Units, outputs: int) -> GaussianNoise:
         if isinstance(self.noise, str) and self.noise == "infer":
             # In standard units; without them, outputs are taken to be of order one.
             sd = jnp.full((outputs,), _NOISE_SHARE)
             return GaussianNoise(sd, _NOISE_SPREAD, known=False)
-        valid = isinstance(self.noise, (int, float)) and 0 < self.noise < np.inf
-        if not valid:
+        return GaussianNoise(jnp.asarray(self._known_noise(outputs) / units.y_scale))
+
+    def _known_noise(self, outputs: int) -> np.ndarray:
+        try:
+            sd = np.asarray(self.noise, float)
+        except (TypeError, ValueError):
+            sd = np.array(np.nan)
+        if sd.shape not in ((), (outputs,)) or not ((sd > 0) & (sd < np.inf)).all():
             raise SettingError(
                 'noise must be "infer" or a number above zero, the standard deviation '
-                f"of an observation in the units of y, got {self.noise!r}."
+                "of an observation in the units of y, or a list of such numbers, one "
+                f"for each of {outputs} outputs, got {self.noise!r}."
             )
-        return GaussianNoise(jnp.asarray(self.noise / units.y_scale, float))
+        return np.broadcast_to(sd, (outputs,))
 
     def _rule_values(self, X: np.ndarray, most: int | None = None) -> np.ndarray:
         return self._predictive.functions(X, most)

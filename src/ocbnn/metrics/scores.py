@@ -4,6 +4,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
+from ocbnn.predictive.predictive import Limits
+from ocbnn.predictive.truncated import log_mass
+
 Table = Float[np.ndarray, "rows outputs"]
 
 
@@ -22,10 +25,16 @@ def mean_log_likelihood(
     values: Float[np.ndarray, "draws rows outputs"],
     noise: Float[np.ndarray, "draws outputs"],
     truth: Table,
+    limits: Limits | None = None,
 ) -> float:
-    """Mean log density of the truth under the mixture of all draws' normals."""
+    """Mean log density of the truth under the mixture of all draws' normals.
+
+    With `limits`, those normals are cut off there, as by `truncate=True`.
+    """
     gap = (truth[None] - values) / noise[:, None]
     logs = -0.5 * gap**2 - np.log(noise)[:, None] - 0.5 * np.log(2 * np.pi)
+    if limits is not None:
+        logs = logs - log_mass(*limits, values, noise[:, None])
     per_row = logsumexp(logs.sum(axis=-1), axis=0) - np.log(len(values))
     return float(per_row.mean())
 

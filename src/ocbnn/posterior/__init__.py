@@ -6,3 +6,4 @@ from ocbnn.posterior.likelihoods import (
     Likelihood as Likelihood,
 )
 from ocbnn.posterior.target import Model as Model, Target as Target
+from ocbnn.posterior.truncated import TruncatedGaussian as TruncatedGaussian

@@ -8,13 +8,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+from scipy.special import ndtr
 
 from ocbnn.core.types import Inputs, Position
 from ocbnn.core.units import Units
 from ocbnn.networks import Network
-from ocbnn.posterior import Categorical, GaussianNoise, Likelihood, Model
+from ocbnn.posterior import (
+    Categorical,
+    GaussianNoise,
+    Likelihood,
+    Model,
+    TruncatedGaussian,
+)
+from ocbnn.predictive import truncated
 
 FunctionValues = Float[np.ndarray, "draws rows outputs"]
+Limits = tuple[Float[np.ndarray, " outputs"], Float[np.ndarray, " outputs"]]
 
 # Values held at a time, so that memory does not grow with the number of rows.
 _ROOM = 2**20
@@ -47,12 +56,18 @@ class Predictive:
     def mean_and_sd(
         self, X: Float[np.ndarray, "rows inputs"]
     ) -> tuple[Float[np.ndarray, "rows outputs"], Float[np.ndarray, "rows outputs"]]:
-        """Mean of the function, and standard deviation of an observation around it."""
-        noise = np.mean(self.noise() ** 2, axis=0)
+        """Mean and standard deviation of an observation.
+
+        Without limits on observations the mean is also that of the function.
+        """
+        noise, limits = self.noise()[:, None], self.limits()
         means, sds = [], []
         for block in self._blocks(X):
-            means.append(block.mean(axis=0))
-            sds.append(np.sqrt(block.var(axis=0) + noise))
+            centre, variance = block, noise**2
+            if limits is not None:
+                centre, variance = truncated.mean_and_variance(*limits, block, noise)
+            means.append(centre.mean(axis=0))
+            sds.append(np.sqrt(centre.var(axis=0) + variance.mean(axis=0)))
         return np.concatenate(means), np.concatenate(sds)
 
     def interval(
@@ -63,13 +78,13 @@ class Predictive:
     ) -> tuple[Float[np.ndarray, "rows outputs"], Float[np.ndarray, "rows outputs"]]:
         """Central interval of the function, or of an observation when given `rng`."""
         tails = [(1 - level) / 2, (1 + level) / 2]
-        scatter = np.zeros((self.size, 1, self.network.outputs))
-        if rng is not None:
-            # One for all rows: a row's interval does not depend on its neighbours.
-            scatter = self.noise()[:, None] * rng.standard_normal(scatter.shape)
+        # One for all rows: a row's interval does not depend on its neighbours.
+        shape = (self.size, 1, self.network.outputs)
+        steps = None if rng is None else rng.standard_normal(shape)
         ends = []
         for functions in self._blocks(X):
-            ends.append(np.quantile(functions + scatter, tails, axis=0))
+            values = functions if steps is None else self._observed(functions, steps)
+            ends.append(np.quantile(values, tails, axis=0))
         low, high = np.concatenate(ends, axis=1)
         return low, high
 
@@ -91,12 +106,30 @@ class Predictive:
 
     def noise(self) -> Float[np.ndarray, "draws outputs"]:
         """Every draw's noise standard deviation; zero for classes."""
-        if not isinstance(self.likelihood, GaussianNoise):
+        likelihood = self.likelihood
+        if isinstance(likelihood, TruncatedGaussian):
+            likelihood = likelihood.inner
+        if not isinstance(likelihood, GaussianNoise):
             return np.zeros((self.size, self.network.outputs))
         scale = 1.0 if self.units is None else self.units.y_scale
-        if self.likelihood.known:
-            return scale * np.tile(np.asarray(self.likelihood.sd), (self.size, 1))
+        if likelihood.known:
+            return scale * np.tile(np.asarray(likelihood.sd), (self.size, 1))
         return scale * np.exp(np.asarray(self.draws.noise["log_sd"], float))
+
+    def limits(self) -> Limits | None:
+        """The least and the greatest observation there can be, if there is one."""
+        if not isinstance(self.likelihood, TruncatedGaussian):
+            return None
+        ends = (np.asarray(self.likelihood.low), np.asarray(self.likelihood.high))
+        low, high = ends if self.units is None else map(self.units.outputs, ends)
+        return low, high
+
+    def _observed(self, functions: FunctionValues, steps: np.ndarray) -> np.ndarray:
+        """Observations that lie standard normal `steps` from the functions."""
+        noise, limits = self.noise()[:, None], self.limits()
+        if limits is None:
+            return functions + noise * steps
+        return truncated.quantile(*limits, functions, noise, ndtr(steps))
 
     def _some(self, most: int) -> "Predictive":
         rows = np.unique(np.linspace(0, self.size - 1, most).astype(int))

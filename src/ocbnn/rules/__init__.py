@@ -18,6 +18,7 @@ from ocbnn.rules.conditions import (
 )
 from ocbnn.rules.conflicts import Conflict as Conflict, find_conflict as find_conflict
 from ocbnn.rules.evaluate import evaluate as evaluate
+from ocbnn.rules.limits import output_limits as output_limits
 from ocbnn.rules.normal_form import Atom as Atom
 from ocbnn.rules.parse import parse_rule as parse_rule
 from ocbnn.rules.region import Region as Region

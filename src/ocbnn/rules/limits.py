@@ -1,0 +1,50 @@
+"""The box of outputs that rules for every input allow."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from ocbnn.rules.affine import affine
+from ocbnn.rules.bound import BoundRule, Forbidden
+from ocbnn.rules.normal_form import Atom
+
+
+def output_limits(
+    bounds: Sequence[BoundRule], outputs: int
+) -> tuple[Float[np.ndarray, " outputs"], Float[np.ndarray, " outputs"]]:
+    """The least and the greatest value of each output, ±inf where no rule says.
+
+    What counts are rules without a region that bound single outputs by numbers. Other
+    rules, and other parts of the same rule, are left to the prior.
+
+    >>> from ocbnn.rules import Schema, bind, parse_rule
+    >>> rule = parse_rule("-1 <= a <= 2 and 2 * b <= 3 and a <= b")
+    >>> output_limits([bind(rule, Schema(("x",), ("a", "b")))], 2)
+    (array([ -1., -inf]), array([2. , 1.5]))
+    """
+    low, high = np.full(outputs, -np.inf), np.full(outputs, np.inf)
+    for bound in bounds:
+        if bound.rule.where is not None or not isinstance(bound.claim, Forbidden):
+            continue
+        # Each term is forbidden on its own, so one atom alone is a bound.
+        for atoms in bound.claim.terms:
+            found = _edge(atoms[0]) if len(atoms) == 1 else None
+            if found is None:
+                continue
+            output, edge, is_upper = found
+            if is_upper:
+                high[output] = min(high[output], edge)
+            else:
+                low[output] = max(low[output], edge)
+    return low, high
+
+
+def _edge(atom: Atom) -> tuple[int, float, bool] | None:
+    """Which output the atom bounds, where, and whether from above."""
+    form = affine(atom.expr, "output")
+    if form is None or len(form.slopes) != 1:
+        return None
+    ((output, slope),) = form.slopes.items()
+    # The atom forbids slope * y + constant <= 0: what lies below for a rising line.
+    return output, -form.constant / slope, slope < 0
