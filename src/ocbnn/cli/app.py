@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from ocbnn import __version__
-from ocbnn.cli.data import data
+from ocbnn.cli.data import data as data_commands
 from ocbnn.cli.ending import stop
 from ocbnn.core.errors import InferenceWarning, OcbnnError, SettingError
 
@@ -24,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(data, name="data")
+app.add_typer(data_commands, name="data")
 
 
 class Preset(StrEnum):
@@ -57,8 +57,9 @@ def reproduce(
     name: Annotated[
         str,
         typer.Argument(
-            help="fig1-left, fig1-right, fig2-left, fig2-right, fig4-left, fig4-right, "
-            "or toys (all six, with an index.html)."
+            help="fig1-left, fig1-right, fig2-left, fig2-right, fig3, fig4-left, "
+            "fig4-right, table1 (clinical action), table2 (human motion), toys (the "
+            "six synthetic figures) or all."
         ),
     ],
     preset: Annotated[
@@ -72,8 +73,15 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="A smaller run, said so in the result.")
     ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of your own recordings, for table1 (MIMIC-III's tables), "
+            "table2 and fig3 (mocap.hdf5 and segment.hdf5)."
+        ),
+    ] = None,
 ) -> None:
-    """Run an experiment of the paper: numbers in result.json, figure as PNG and SVG."""
+    """Run an experiment of the paper: numbers, tables, figures and an index.html."""
     try:
         # The library is heavy; `--help` should not wait for it.
         from ocbnn.studies import names_for, reproduce as run  # noqa: PLC0415
@@ -87,6 +95,7 @@ def reproduce(
             seed=seed,
             out=out,
             quick=quick,
+            data=data,
             progress=True,
             say=typer.echo,
         )

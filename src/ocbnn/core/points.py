@@ -146,31 +146,27 @@ def like_data_pool(
 
     The other columns keep the values and the correlations of the data, which is what
     makes a rule felt where predictions will be asked for. A moved column takes its
-    value from a row that lies in the region already, or else evenly between the
-    region's bounds, widened by one range of the data where the region has none.
+    value from a row that lies in the region already, or is drawn anew: evenly between
+    two bounds; below or above a single bound, within a few spreads of the data, most
+    of them close; without bounds, over the data's range widened by as much again.
 
     Raises:
         RegionError: When no row can be moved into the region.
     """
     inside = rows[contains(rows)]
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    reach = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
-    low, high = (
-        np.where(np.isfinite(lower), lower, np.minimum(low, upper) - reach),
-        np.where(np.isfinite(upper), upper, np.maximum(high, lower) + reach),
-    )
     moved = list(columns)
+    draw = _drawer(lower[moved], upper[moved], rows[:, moved])
     kept: list[np.ndarray] = []
     found = 0
     for _ in range(_MOST_PROPOSALS // POOL_SIZE):
         proposals = rows[rng.integers(len(rows), size=POOL_SIZE)]
         if moved:
-            even = rng.uniform(low[moved], high[moved], (POOL_SIZE, len(moved)))
+            anew = draw(rng)
             if len(inside):
                 donors = inside[rng.integers(len(inside), size=POOL_SIZE)][:, moved]
-                even = np.where(rng.random((POOL_SIZE, 1)) < 0.5, donors, even)
+                anew = np.where(rng.random((POOL_SIZE, 1)) < 0.5, donors, anew)
             stay = contains(proposals)
-            proposals[:, moved] = np.where(stay[:, None], proposals[:, moved], even)
+            proposals[:, moved] = np.where(stay[:, None], proposals[:, moved], anew)
         kept.append(proposals[contains(proposals)])
         found += len(kept[-1])
         if found >= size:
@@ -178,8 +174,29 @@ def like_data_pool(
     if found == 0:
         raise RegionError(
             f"no data row could be moved into the region of rule {label!r}: moving "
-            f"columns {moved} between {low[moved].tolist()} and {high[moved].tolist()} "
-            "met its condition nowhere. Check the units of the rule against the data, "
-            "or pass points of your own with sampler=."
+            f"columns {moved} between {lower[moved].tolist()} and "
+            f"{upper[moved].tolist()} met its condition nowhere. Check the units of "
+            "the rule against the data, or pass points of your own with sampler=."
         )
     return np.concatenate(kept)[:size]
+
+
+def _drawer(
+    lower: np.ndarray, upper: np.ndarray, table: np.ndarray
+) -> Callable[[np.random.Generator], np.ndarray]:
+    """Draws new values for the moved columns, `POOL_SIZE` rows at a time."""
+    low, high = table.min(axis=0), table.max(axis=0)
+    reach = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
+    spread = np.where(high > low, table.std(axis=0), reach)
+    below, above = np.isfinite(lower), np.isfinite(upper)
+    start = np.where(below, lower, np.minimum(low, upper) - reach)
+    end = np.where(above, upper, np.maximum(high, lower) + reach)
+
+    def draw(rng: np.random.Generator) -> np.ndarray:
+        shape = (POOL_SIZE, len(lower))
+        even = rng.uniform(start, end, shape)
+        away = spread * np.abs(rng.standard_normal(shape))
+        one_sided = np.where(below, start + away, end - away)
+        return np.where(below == above, even, one_sided)
+
+    return draw

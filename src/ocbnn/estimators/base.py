@@ -34,6 +34,8 @@ class RuleFollower(BaseEstimator, abc.ABC):
         self,
         rules: Any = (),
         *,
+        inputs: Any = None,
+        outputs: Any = None,
         hidden: Any = (50,),
         activation: Any = "rbf",
         network: Any = None,
@@ -46,6 +48,8 @@ class RuleFollower(BaseEstimator, abc.ABC):
         progress: Any = "auto",
     ) -> None:
         self.rules = rules
+        self.inputs = inputs
+        self.outputs = outputs
         self.hidden = hidden
         self.activation = activation
         self.network = network
@@ -246,25 +250,38 @@ class RuleFollower(BaseEstimator, abc.ABC):
         return self._predict_with(draws)
 
     def _input_names(self) -> tuple[str, ...]:
+        count = self.n_features_in_
+        if self.inputs is not None:
+            return _given_names(self.inputs, count, "inputs")
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
             return tuple(str(name) for name in names)
-        count = self.n_features_in_
         return ("x",) if count == 1 else tuple(f"x{i}" for i in range(count))
+
+    def _output_names(self, y: Any, count: int) -> tuple[str, ...]:
+        """Names that were given, columns, a series' name, or `y` (`y0`, `y1`, …)."""
+        if self.outputs is not None:
+            return _given_names(self.outputs, count, "outputs")
+        columns = getattr(y, "columns", None)
+        if columns is not None:
+            return tuple(str(column) for column in columns)
+        name = getattr(y, "name", None)
+        if isinstance(name, str) and name and count == 1:
+            return (name,)
+        return ("y",) if count == 1 else tuple(f"y{i}" for i in range(count))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "draws_")
 
 
-def output_names(y: Any, count: int, default: str = "y") -> tuple[str, ...]:
-    """Names of the outputs: columns, a series' name, or `y` (`y0`, `y1`, and so on)."""
-    columns = getattr(y, "columns", None)
-    if columns is not None:
-        return tuple(str(column) for column in columns)
-    name = getattr(y, "name", None)
-    if isinstance(name, str) and name and count == 1:
-        return (name,)
-    return (default,) if count == 1 else tuple(f"{default}{i}" for i in range(count))
+def _given_names(names: Any, count: int, kind: str) -> tuple[str, ...]:
+    given = (names,) if isinstance(names, str) else tuple(names)
+    if len(given) != count or not all(isinstance(name, str) for name in given):
+        raise SettingError(
+            f"{kind} must name every column in order: the data have {count}, got "
+            f"{given!r}. Write a list of {count} names, or leave it out."
+        )
+    return given
 
 
 def observation_noise(random_state: Any) -> np.random.Generator:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.units import Units
-from ocbnn.estimators.base import RuleFollower, observation_noise, output_names
+from ocbnn.estimators.base import RuleFollower, observation_noise
 from ocbnn.estimators.pictures import plot_functions
 from ocbnn.estimators.rulebook import bind_rules
 from ocbnn.posterior import GaussianNoise, Likelihood, TruncatedGaussian
@@ -26,6 +26,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
     Args:
         rules: Rules as objects or text, one or a list. Names are the columns of a data
             frame; without names, inputs are `x` (or `x0`, `x1`, …) and outputs `y`.
+        inputs: Names of the columns of `X`, for arrays that have none.
+        outputs: The name of `y`, or the names of its columns.
         hidden: Units of each hidden layer.
         activation: `rbf`, `tanh`, `relu`, `silu` or another known name.
         network: Your own network, or any Equinox module, in the place of an MLP.
@@ -68,6 +70,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         self,
         rules: Any = (),
         *,
+        inputs: Any = None,
+        outputs: Any = None,
         hidden: Any = (50,),
         activation: Any = "rbf",
         network: Any = None,
@@ -83,6 +87,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
     ) -> None:
         super().__init__(
             rules,
+            inputs=inputs,
+            outputs=outputs,
             hidden=hidden,
             activation=activation,
             network=network,
@@ -182,7 +188,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         y = np.asarray(y, float)
         self._y_ndim = y.ndim
         Y = y[:, None] if y.ndim == 1 else y
-        names = output_names(original, Y.shape[1])
+        names = self._output_names(original, Y.shape[1])
         constant = np.flatnonzero(np.ptp(Y, axis=0) == 0)
         if must_vary and len(constant) and len(Y) > 1:
             raise DataError(

@@ -127,6 +127,21 @@ class _Plain(_Silent):
         print(f"{self._label}: {text}", file=sys.stderr, flush=True)
 
 
+class Together(_Silent):
+    """One of several runs on a bar that counts the moves of all of them."""
+
+    def __init__(self, bar: Reporter, label: str) -> None:
+        self._bar, self._label = bar, label
+
+    def begin(self, label: str, total: int | None) -> None:
+        """Say which run it is."""
+        self._bar.advance(0, f"{self._label}: compiling")
+
+    def advance(self, count: int, note: str) -> None:
+        """Pass the moves on."""
+        self._bar.advance(count, self._label)
+
+
 def make_reporter(progress: object) -> Reporter:
     """A reporter from what a person wrote: True, False, "auto" or their own.
 

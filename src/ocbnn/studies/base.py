@@ -6,6 +6,7 @@ page can be written for results of earlier runs.
 
 import abc
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -26,12 +27,14 @@ class Request:
         seed: Decides every random number.
         quick: A smaller run.
         progress: True, False, "auto" or a reporter.
+        data: A folder of one's own recordings, in the place of those that ship.
     """
 
     preset: str = "best"
     seed: int = 0
     quick: bool = False
     progress: object = False
+    data: Path | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,12 +13,13 @@ import numpy as np
 from ocbnn.core.errors import SettingError
 from ocbnn.plots.style import save
 from ocbnn.studies.base import PRESETS, Request, Result, Study
+from ocbnn.studies.clinical import ClinicalStudy
 from ocbnn.studies.report import write_index
 from ocbnn.studies.toy_runs import ToyStudy
 from ocbnn.studies.toys import TOYS
 
 _STUDIES: dict[str, Study] = {
-    study.name: study for study in (*map(ToyStudy, TOYS.values()),)
+    study.name: study for study in (*map(ToyStudy, TOYS.values()), ClinicalStudy())
 }
 STUDIES = (*_STUDIES, "toys", "all")
 
@@ -43,6 +44,7 @@ def reproduce(
     seed: int = 0,
     out: Path = Path("results"),
     quick: bool = False,
+    data: Path | None = None,
     progress: object = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[Result]:
@@ -57,6 +59,7 @@ def reproduce(
         seed: Decides every random number.
         out: Folder for `NAME/result.json`, the tables and the figures.
         quick: A smaller run, said so in the result.
+        data: A folder of one's own recordings: MIMIC-III's tables for `table1`.
         progress: True, False, "auto" or a reporter.
         say: Called with a line for people after each study.
 
@@ -72,8 +75,13 @@ def reproduce(
             f"there is no preset {preset!r}: write one of {', '.join(PRESETS)}."
         )
     names = names_for(name)
+    if data is not None and (len(names) > 1 or name in TOYS):
+        raise SettingError(
+            f"{name!r} does not read recordings from one folder, so data={str(data)!r} "
+            "has no meaning for it. Name one study that does, such as table1."
+        )
     out.mkdir(parents=True, exist_ok=True)
-    request = Request(preset, seed, quick, progress)
+    request = Request(preset, seed, quick, progress, data)
     results = []
     for one in names:
         result = _run(_STUDIES[one], request, out / one)
