@@ -1,0 +1,98 @@
+"""Human motion as a problem: reaches to learn from, reaches to predict, and limits."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.linear_model import Ridge
+
+from ocbnn.datasets.kratzer import load_kratzer
+from ocbnn.datasets.motion import (
+    SENSOR_SD,
+    Motions,
+    States,
+    load_reaches,
+    make_states,
+)
+from ocbnn.rules import Rule, parse_rule
+
+HORIZON = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One random split.
+
+    Attributes:
+        train: States to learn from.
+        test: States to predict from, as the sensor sees them.
+        limits: The least and the greatest angle over all motions.
+        joints: Names of the angles.
+        motions: The test motions, for figures.
+        noise: Error of each angle on a training reach that was left out.
+    """
+
+    train: States
+    test: States
+    limits: tuple[Float[np.ndarray, " joints"], Float[np.ndarray, " joints"]]
+    joints: tuple[str, ...]
+    motions: Motions
+    noise: Float[np.ndarray, " joints"]
+
+
+def load_motions(folder: str | Path | None = None) -> Motions:
+    """The reaches that come with the library, or those of a folder of one's own.
+
+    A folder holds Kratzer's `mocap.hdf5` and `segment.hdf5`, or a `reaches.csv.gz`.
+    """
+    if folder is not None and (Path(folder) / "mocap.hdf5").is_file():
+        return load_kratzer(Path(folder) / "mocap.hdf5", Path(folder) / "segment.hdf5")
+    return load_reaches(folder)
+
+
+def make_problem(motions: Motions, seed: int) -> Problem:
+    """Five reaches to learn from and five to predict, drawn at random."""
+    train, test = motions.split(seed)
+    rng = np.random.default_rng([seed, 1])
+    return Problem(
+        make_states(train, horizon=HORIZON),
+        make_states(test, horizon=HORIZON, noise_sd=SENSOR_SD, rng=rng),
+        motions.limits(),
+        motions.joints,
+        test,
+        left_out_error(train, rng),
+    )
+
+
+def left_out_error(
+    train: Motions, rng: np.random.Generator
+) -> Float[np.ndarray, " joints"]:
+    """Root mean squared error of each angle on a reach that was not learned from.
+
+    Rows of one reach are alike, so errors on the training rows say little about a new
+    reach. Each training reach in turn is predicted from the others, by ridge regression
+    and through the sensor.
+    """
+    clean = make_states(train, horizon=HORIZON)
+    sensed = make_states(train, horizon=HORIZON, noise_sd=SENSOR_SD, rng=rng)
+    squares = []
+    for number in range(len(train.reaches)):
+        left_out = clean.motion == number
+        rows = clean.X[~left_out]
+        centre, scale = rows.mean(axis=0), rows.std(axis=0)
+        fitted = Ridge(1.0).fit((rows - centre) / scale, clean.Y[~left_out])
+        answer = fitted.predict((sensed.X[left_out] - centre) / scale)
+        squares.append((answer - clean.Y[left_out]) ** 2)
+    return np.sqrt(np.concatenate(squares).mean(axis=0))
+
+
+def limits_rule(problem: Problem, options: str) -> Rule:
+    """No angle leaves the range that was seen."""
+    ranges = [
+        f"{low!r} <= {joint} <= {high!r}"
+        for joint, low, high in zip(
+            problem.joints, *(ends.tolist() for ends in problem.limits), strict=True
+        )
+    ]
+    return parse_rule(f"joint limits: {' and '.join(ranges)} [{options}]")
