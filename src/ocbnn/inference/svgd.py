@@ -87,7 +87,7 @@ def stein_direction(positions: Position, grads: Position) -> tuple[Position, Arr
     rows = lambda leaf: leaf.reshape(leaf.shape[0], -1)
     leaves = [rows(leaf) for leaf in jax.tree.leaves(positions)]
     # Centring loses nothing and keeps the subtraction below from cancelling.
-    centred = [leaf - jnp.mean(leaf, axis=0, keepdims=True) for leaf in leaves]
+    centred = [leaf - _mean_row(leaf) for leaf in leaves]
     gram = sum(leaf @ leaf.T for leaf in centred)
     norms = jnp.diagonal(gram)
     squared = jnp.maximum(norms[:, None] + norms[None, :] - 2.0 * gram, 0.0)
@@ -98,12 +98,18 @@ def stein_direction(positions: Position, grads: Position) -> tuple[Position, Arr
     pull = jnp.sum(kernel, axis=1)
 
     def direction(leaf: Array, grad: Array) -> Array:
-        flat = rows(leaf)
-        attract = kernel @ rows(grad)
-        repel = (2.0 / bandwidth) * (pull[:, None] * flat - kernel @ flat)
-        return ((attract + repel) / count).reshape(leaf.shape)
+        flat, twice = rows(leaf), 2.0 / bandwidth
+        # Attraction and half of the repulsion share one product with the kernel.
+        moved = kernel @ (rows(grad) - twice * flat) + (twice * pull)[:, None] * flat
+        return (moved / count).reshape(leaf.shape)
 
     return jax.tree.map(direction, positions, grads), jnp.sqrt(median)
+
+
+def _mean_row(rows: Float[Array, "particles weights"]) -> Array:
+    # A product, because on a CPU a sum down long columns takes ten times as long.
+    count = rows.shape[0]
+    return jnp.full((1, count), 1.0 / count, rows.dtype) @ rows
 
 
 def _spread_out(leaf: Array, factor: float) -> Array:

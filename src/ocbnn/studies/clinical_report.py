@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ocbnn.plots.style import BASELINE, CONSTRAINED, figure, tidy
+from ocbnn.plots.style import BASELINE, CONSTRAINED, SMALL, TEXT, figure, tidy
 from ocbnn.studies.base import Result
 from ocbnn.studies.tables import Table, number, spread
 
@@ -123,12 +123,12 @@ def draw_table1(result: Result) -> Figure:
     ]
     for ax, wanted in panels:
         _dots(ax, result, wanted)
-    left.set_ylabel("share of test predictions that break the rule")
+    left.set_ylabel("share of test predictions", fontsize=TEXT)
     left.set_ylim(bottom=-0.005)
-    left.set_title("Violation")
-    right.set_ylabel("test score, region rows filtered out of training")
-    right.set_title("What it costs, inside the region and outside")
-    left.legend(loc="upper right", fontsize="small", frameon=False)
+    left.set_title("Predictions that break the rule", fontsize=TEXT)
+    right.set_ylabel("score on test rows", fontsize=TEXT)
+    right.set_title("Scores by side of the rule, region filtered out", fontsize=TEXT)
+    left.legend(loc="upper right", fontsize=SMALL, frameon=False)
     return fig
 
 
@@ -145,16 +145,10 @@ def _dots(ax: Axes, result: Result, wanted: dict[str, tuple[str, str]]) -> None:
         at = np.arange(len(wanted)) + shift
         side = np.broadcast_to(at[:, None], values.shape)
         color = look["color"]
-        ax.plot(side, values, marker, ms=4, alpha=0.6, color=color, linestyle="none")
+        folds = ax.plot(side, values, marker, ms=4, alpha=0.7, color=color)
+        folds[0].set_label(f"{look['label']}: every fold, and their mean")
         ax.errorbar(
-            at,
-            values.mean(axis=1),
-            xerr=0.09,
-            fmt=marker,
-            ms=0,
-            elinewidth=2.5,
-            color=color,
-            label=f"{look['label']}: mean, and every fold",
+            at, values.mean(axis=1), xerr=0.09, fmt="none", elinewidth=2.5, ecolor=color
         )
     ax.set_xticks(range(len(wanted)), list(wanted))
     ax.set_xlim(-0.5, len(wanted) - 0.5)
