@@ -3,6 +3,7 @@
 
 import ast
 import dataclasses
+import doctest
 import importlib
 import inspect
 import re
@@ -15,7 +16,7 @@ import pytest
 import ocbnn
 from ocbnn.rules.parse import OPTIONS
 from ocbnn.rules.words import FUNCTIONS, KEYWORDS
-from ocbnn.studies import measures, reproduce
+from ocbnn.studies import clinical, measures, motion, motion_figures, runner, toy_runs
 from ocbnn.studies.toys import TOYS
 
 DOCS = Path(__file__).parent
@@ -101,7 +102,10 @@ def test_text_and_python_in_the_table_are_the_same_rule(text: str, python: str) 
     names: dict[str, Any] = {name: getattr(ocbnn, name) for name in verbs}
     names |= {name: ocbnn.inputs(name) for name in ("x", "z", "bp")}
     names |= {name: ocbnn.outputs(name) for name in ("y", "a", "b", "action")}
-    assert ocbnn.rule(text) == eval(python, names | {"F": ocbnn.functions})
+    names |= {"ocbnn": ocbnn, "F": ocbnn.functions}
+    example = f">>> ocbnn.rule({text!r}) == {python}\nTrue\n"
+    test = doctest.DocTestParser().get_doctest(example, names, text, None, None)
+    assert doctest.DocTestRunner().run(test).failed == 0
 
 
 def test_every_setting_function_and_keyword_of_a_rule_is_explained() -> None:
@@ -120,21 +124,28 @@ def test_every_setting_of_a_plan_is_explained() -> None:
 def result_keys() -> Iterator[str]:
     """Keys that the code of the studies writes, read from its source."""
     for module, functions in {
-        inspect.getmodule(reproduce): ["_run_toy", "_versions"],
+        runner: ["_run", "_versions"],
+        toy_runs: ["run"],
         measures: ["_regression_numbers", "_class_numbers", "_mixing"],
+        clinical: ["run", "_scores", "_counts"],
+        motion: ["measure"],
+        motion_figures: ["_numbers"],
     }.items():
-        source = inspect.getsource(module)  # pyright: ignore[reportArgumentType]
-        for node in ast.parse(source).body:
+        for node in ast.walk(ast.parse(inspect.getsource(module))):
             if isinstance(node, ast.FunctionDef) and node.name in functions:
                 for part in ast.walk(node):
-                    keys: list[Any] = []
-                    if isinstance(part, ast.Dict):
-                        keys = part.keys
-                    if isinstance(part, ast.Subscript):
-                        keys = [part.slice]
-                    for key in keys:
-                        if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                            yield key.value
+                    yield from _keys_in(part)
+
+
+def _keys_in(part: ast.AST) -> Iterator[str]:
+    found: list[Any] = []
+    if isinstance(part, ast.Dict):
+        found = part.keys
+    if isinstance(part, ast.Subscript):
+        found = [part.slice]
+    for key in found:
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            yield key.value
 
 
 def test_every_key_of_a_result_is_explained() -> None:

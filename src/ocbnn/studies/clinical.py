@@ -26,6 +26,9 @@ from ocbnn.studies.toy_runs import finished
 
 FOLDS, QUICK_FOLDS = 5, 2
 ACT = "act"
+_MODELS = ("bnn", "ocbnn")
+_HIDDEN = (200, 200)
+_BATCH = 128
 Rows = Float[np.ndarray, "rows features"]
 
 
@@ -119,10 +122,6 @@ class ClinicalStudy(Study):
         return ", ".join(parts)
 
 
-_MODELS = ("bnn", "ocbnn")
-_BATCH = 128
-
-
 def _run_fold(
     table: ClinicalTable,
     settings: Settings,
@@ -143,7 +142,7 @@ def _run_fold(
                 rules,
                 inputs=table.names,
                 outputs="action",
-                hidden=(200, 200),
+                hidden=_HIDDEN,
                 activation="rbf",
                 weight_prior=settings.weight_prior,
                 inference=plan,
@@ -153,8 +152,8 @@ def _run_fold(
             )
             finished(model.fit(*fold.train))
             found[key][case] = {
-                "train": _scores(model, bound, *fold.train),
-                "test": _scores(model, bound, *fold.test),
+                side: _scores(model.predict(X), bound, X, y)
+                for side, (X, y) in zip(("train", "test"), fold, strict=True)
             }
     return found
 
@@ -199,8 +198,7 @@ def _balanced(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.sort(np.concatenate(chosen))
 
 
-def _scores(model: OCBNNClassifier, bound: BoundRule, X: Rows, y: np.ndarray) -> Result:
-    predicted = model.predict(X)
+def _scores(predicted: np.ndarray, bound: BoundRule, X: Rows, y: np.ndarray) -> Result:
     inside = bound.applies(X)
     broken = inside & (predicted != ACT)
     right = predicted == y

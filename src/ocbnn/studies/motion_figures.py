@@ -183,9 +183,9 @@ def draw_densities(scene: Scene) -> Figure:
         name: [density(model, x, column, angles) for x in scene.states.X[scene.rows]]
         for name, model in scene.models.items()
     }
-    # Each model has its own scale: what matters is where its mass lies.
+    # One scale for all, so that equal areas are equal probabilities.
+    tallest = max(curve.max() for heights in curves.values() for curve in heights)
     for name, heights in curves.items():
-        tallest = max(curve.max() for curve in heights)
         for place, curve in enumerate(heights):
             _draw_density(ax, place, curve / tallest, angles, _LOOKS[name])
     places = np.arange(POINTS)
@@ -292,7 +292,12 @@ def _draw_band(
 ) -> np.ndarray:
     low, high = (end[:, column] for end in ends)
     mean = model.predict(scene.states.X)[:, column]
-    color = look["color"]
-    ax.fill_between(scene.seconds, low, high, color=color, alpha=0.2, lw=0)
-    ax.plot(scene.seconds, mean, color=color, ls=look["linestyle"], label=look["label"])
+    color, style = look["color"], look["linestyle"]
+    if look is CONSTRAINED:
+        ax.fill_between(scene.seconds, low, high, color=color, alpha=0.25, lw=0)
+    else:
+        # Two filled bands on top of each other cannot be told apart.
+        for end in (low, high):
+            ax.plot(scene.seconds, end, color=color, ls=style, lw=0.9, zorder=4)
+    ax.plot(scene.seconds, mean, color=color, ls=style, label=look["label"])
     return np.concatenate([low, high])

@@ -14,12 +14,19 @@ from ocbnn.core.errors import SettingError
 from ocbnn.plots.style import save
 from ocbnn.studies.base import PRESETS, Request, Result, Study
 from ocbnn.studies.clinical import ClinicalStudy
+from ocbnn.studies.motion_report import MotionFigure, MotionTable
 from ocbnn.studies.report import write_index
 from ocbnn.studies.toy_runs import ToyStudy
 from ocbnn.studies.toys import TOYS
 
 _STUDIES: dict[str, Study] = {
-    study.name: study for study in (*map(ToyStudy, TOYS.values()), ClinicalStudy())
+    study.name: study
+    for study in (
+        *map(ToyStudy, TOYS.values()),
+        ClinicalStudy(),
+        MotionTable(),
+        MotionFigure(),
+    )
 }
 STUDIES = (*_STUDIES, "toys", "all")
 
@@ -59,7 +66,8 @@ def reproduce(
         seed: Decides every random number.
         out: Folder for `NAME/result.json`, the tables and the figures.
         quick: A smaller run, said so in the result.
-        data: A folder of one's own recordings: MIMIC-III's tables for `table1`.
+        data: A folder of one's own recordings: MIMIC-III's tables for `table1`,
+            `mocap.hdf5` and `segment.hdf5` for `table2` and `fig3`.
         progress: True, False, "auto" or a reporter.
         say: Called with a line for people after each study.
 
