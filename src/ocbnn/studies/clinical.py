@@ -47,12 +47,11 @@ SETTINGS = {
     "best": Settings("fan-in", 0.01, _RULE + "[sampler=like-data, weight=50]"),
 }
 _REMARK = (
-    "The labels say what was done, and in this demo most windows of low pressure were "
-    "followed by no treatment. A model that obeys the rule must disagree with those "
-    "labels, so accuracy is also given inside the rule's region and outside of it. "
-    "F1 is that of acting. VIOL is a share of all rows; VIOL inside, of those the "
-    "rule speaks about. Numbers are means over folds of patients, with their standard "
-    "deviation."
+    "The labels say what was done: of the windows of low pressure, {share} were "
+    "followed by treatment. A model that obeys the rule must disagree with the others, "
+    "so accuracy is also given inside the rule's region and outside of it. F1 is that "
+    "of acting. VIOL is a share of all rows; VIOL inside, of those the rule speaks "
+    "about. Numbers are means over folds of patients, with their standard deviation."
 )
 
 
@@ -87,11 +86,12 @@ class ClinicalStudy(Study):
                 found.append(_run_fold(table, settings, plan, request.seed, index, bar))
             bar.finish("done")
         fitted = time.monotonic() - started
+        counts = _counts(table)
         numbers: Result = {
             "paper": PAPER,
             "rules": [settings.rule],
-            "remark": _REMARK,
-            "data": _counts(table),
+            "remark": _REMARK.format(share=f"{counts['act_in_region'] or 0:.0%}"),
+            "data": counts,
             "inference": {**dataclasses.asdict(settings), "batch_size": _BATCH},
             "models": {key: summed_up([f[key] for f in found]) for key in _MODELS},
             "splits": found,
