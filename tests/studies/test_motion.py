@@ -56,15 +56,20 @@ def test_noise_is_larger_than_the_sensors_and_than_the_error_on_training_rows(pr
     assert problem.noise.shape == (4,)
 
 
-def test_the_network_is_a_line_plus_a_bend():
-    network = bent_line()
-    shapes = network.shapes()
-    weights = {k: jnp.zeros(spec.shape) for k, spec in shapes.items()}
+def test_the_network_is_a_line_plus_a_bend_that_stops_at_the_limits(problem):
+    free, stopped = (bent_line(problem, stops=stops) for stops in (False, True))
+    weights = {k: jnp.zeros(spec.shape) for k, spec in free.shapes().items()}
     weights["line"] = jnp.eye(12, 4)
-    x = jnp.arange(12.0)
-    np.testing.assert_allclose(network.apply(weights, x), [0, 1, 2, 3])
     weights["level"] = jnp.ones(4)
-    np.testing.assert_allclose(network.apply(weights, x), [0.3, 1.3, 2.3, 3.3])
+    x = jnp.linspace(0.0, 11.0, 12)
+    np.testing.assert_allclose(free.apply(weights, x), [0.3, 1.3, 2.3, 3.3])
+    y_mean, y_sd = problem.train.Y.mean(axis=0), problem.train.Y.std(axis=0)
+    ends = [(end - y_mean) / y_sd for end in problem.limits]
+    for sign, end in ((-100.0, ends[0]), (100.0, ends[1])):
+        value = stopped.apply({**weights, "level": jnp.full(4, sign)}, x)
+        np.testing.assert_allclose(value, end, rtol=1e-4)
+    inside = stopped.apply({**weights, "level": jnp.zeros(4)}, 0.01 * x)
+    np.testing.assert_allclose(inside, [0.0, 0.01, 0.02, 0.03], atol=1e-6)
 
 
 class Fixed(OCBNNRegressor):
@@ -136,7 +141,7 @@ def test_a_table_sums_up_its_splits(monkeypatch, quick):
 def test_the_papers_settings_are_the_papers(problem):
     paper = PRESETS["paper"]
     rule = limits_rule(problem, paper.options)
-    assert paper.settings(problem)["hidden"] == (100, 100)
+    assert paper.settings(problem, True)["hidden"] == (100, 100)
     assert (paper.plan.particles, paper.plan.iterations) == (50, 1000)
     assert (rule.points, rule.strength) == (50, 10_000)
 
@@ -150,6 +155,7 @@ def test_figure_three_shows_five_points_ten_frames_apart(monkeypatch):
     assert np.diff(numbers["frames"]).tolist() == [10] * (POINTS - 1)
     assert len(numbers["truth"]) == len(numbers["models"]["bnn"]["outside"]) == POINTS
     assert numbers["models"]["ocbnn"]["outside"] == [0.0] * POINTS
+    assert numbers["models"]["ocbnn"]["test"]["f_viol"] == 0.0
     assert set(figures) == {"fig3", "fig3-reach"}
     labels = figures["fig3"].axes[0].get_legend_handles_labels()[1]
     assert {"BNN", "OC-BNN", "what the arm did", "beyond the limits"} <= set(labels)
