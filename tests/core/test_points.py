@@ -250,3 +250,16 @@ def test_rows_that_cannot_be_moved_into_the_region_are_an_error_with_advice():
     never = lambda points: np.zeros(len(points), bool)
     with pytest.raises(RegionError, match=r"(?s)'low'.*columns \[0\].*units"):
         moved(patients(10).T, never, [ANY] * 3, [65, NONE, NONE])
+
+
+def test_points_beyond_a_single_bound_stay_near_it():
+    rows = patients().T
+    rows = rows[rows[:, 0] >= 65]
+    spread = rows[:, 0].std()
+    below = moved(rows, lambda p: p[:, 0] < 65, [ANY] * 3, [65, NONE, NONE])
+    gaps = (65 - below[:, 0]) / spread
+    # Half-normal: half of them within 0.674 spreads, and hardly any beyond four.
+    assert np.median(gaps) == pytest.approx(0.674, abs=0.05)
+    assert gaps.max() < 5
+    above = moved(rows, lambda p: p[:, 0] > 120, [120, ANY, ANY], [NONE] * 3)
+    assert np.median((above[:, 0] - 120) / spread) == pytest.approx(0.674, abs=0.05)

@@ -297,3 +297,27 @@ def test_an_unfitted_model_says_so():
         regressor().predict(X)
     with pytest.raises(AttributeError, match="not fitted"):
         regressor().check_rules()
+
+
+def test_plain_arrays_can_be_given_names():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    model = OCBNNRegressor(
+        "if 1 <= dose <= 2 then effect >= 0",
+        inputs=("dose", "age"),
+        outputs="effect",
+        hidden=(3,),
+        inference=STEIN,
+        random_state=0,
+    )
+    with pytest.raises(RegionError, match="'age'"):
+        model.fit(X, X[:, 0])
+    model.set_params(rules="if 1 <= dose <= 2 and 0 <= age <= 1 then effect >= 0")
+    assert model.fit(X, X[:, 0]).schema_.outputs == ("effect",)
+
+
+@pytest.mark.parametrize("names", [("dose",), ("dose", 3), "dose"])
+def test_names_that_do_not_fit_the_columns_are_refused(names):
+    model = OCBNNRegressor(inputs=names, hidden=(3,), inference=STEIN)
+    with pytest.raises(SettingError, match=r"inputs must name every column.* have 2"):
+        model.fit(np.eye(2), np.arange(2.0))

@@ -14,6 +14,7 @@ import pytest
 from ocbnn.core.errors import InferenceError, SettingError
 from ocbnn.inference import HMC, NUTS, SMC, SVGD, judge, loop, sample
 from ocbnn.inference.base import Algorithm, Plan
+from ocbnn.inference.progress import Together
 from tests.inference.densities import COVARIANCE, MEAN, Faulty, known_gaussian
 
 KEY = jax.random.key(0)
@@ -286,3 +287,20 @@ def test_the_driver_runs_a_users_own_algorithm():
     x = np.asarray(draws.positions).reshape(-1, 2)
     assert np.allclose(x.mean(axis=0), MEAN, atol=0.1)
     assert np.allclose(np.cov(x.T), COVARIANCE, atol=0.1)
+
+
+def test_several_runs_share_one_bar():
+    said = []
+
+    class Bar(_Quiet):
+        def advance(self, count, note):
+            said.append((count, note))
+
+    bar = Bar()
+    plan = SVGD(particles=5, iterations=20, learning_rate=0.3)
+    for name in ("first", "second"):
+        sample(plan, known_gaussian(), KEY, progress=Together(bar, name))
+    assert sum(count for count, _ in said) == 2 * (plan.warmup + plan.draws)
+    assert {note for _, note in said} == {
+        "first", "second", "first: compiling", "second: compiling",
+    }  # fmt: skip
