@@ -4,6 +4,7 @@ import dataclasses
 import json
 from types import SimpleNamespace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -14,7 +15,14 @@ from ocbnn.estimators import OCBNNRegressor
 from ocbnn.inference import SVGD
 from ocbnn.metrics import rmse
 from ocbnn.studies import motion
-from ocbnn.studies.motion import PAPER, PRESETS, bent_line, measure, run_table2
+from ocbnn.studies.motion import (
+    PAPER,
+    PRESETS,
+    bent_line,
+    measure,
+    preset_rule,
+    run_table2,
+)
 from ocbnn.studies.motion_figures import POINTS, density, run_fig3
 from ocbnn.studies.motion_problem import limits_rule, load_motions, make_problem
 
@@ -40,7 +48,7 @@ def test_the_problem_is_the_papers(problem):
 
 
 def test_the_rule_holds_for_every_recorded_motion(problem):
-    rule = limits_rule(problem, "points=5, sampler=like-data")
+    rule = limits_rule(problem, "points=5")
     assert str(rule).startswith(
         "joint limits: -0.09576 <= lShoulderY <= 0.85841 and -0.77438 <= lShoulderZ"
     )
@@ -140,10 +148,15 @@ def test_a_table_sums_up_its_splits(monkeypatch, quick):
 
 def test_the_papers_settings_are_the_papers(problem):
     paper = PRESETS["paper"]
-    rule = limits_rule(problem, paper.options)
+    rule = preset_rule(problem, "paper")
     assert paper.settings(problem, True)["hidden"] == (100, 100)
     assert (paper.plan.particles, paper.plan.iterations) == (50, 1000)
     assert (rule.points, rule.strength) == (50, 10_000)
+    drawn = np.asarray(rule.sampler(jax.random.key(0), 500))
+    X = problem.train.X
+    np.testing.assert_allclose(drawn.min(axis=0), X.min(axis=0), atol=0.05 * np.ptp(X))
+    share = (drawn - X.min(axis=0)) / np.ptp(X, axis=0)
+    np.testing.assert_allclose(share.mean(axis=0), 0.5, atol=0.06)
 
 
 def test_figure_three_shows_five_points_ten_frames_apart(monkeypatch):

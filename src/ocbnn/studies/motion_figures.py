@@ -27,17 +27,16 @@ from ocbnn.plots.style import (
 )
 from ocbnn.predictive.truncated import log_mass
 from ocbnn.studies.motion import (
-    PRESETS,
     Models,
     Numbers,
     fit_models,
     measure,
+    preset_rule,
     split_seed,
 )
 from ocbnn.studies.motion_problem import (
     HORIZON,
     Problem,
-    limits_rule,
     load_motions,
     make_problem,
 )
@@ -164,7 +163,7 @@ def _numbers(scene: Scene, preset: str) -> Numbers:
             "figure": "Figure 3",
             "claim": "predictions of an OC-BNN stay within the joint's limits",
         },
-        "rules": [str(limits_rule(problem, PRESETS[preset].options))],
+        "rules": [str(preset_rule(problem, preset))],
         "remark": "The five points are those at which the baseline expects the joint "
         "to be beyond its limits with most probability.",
     }

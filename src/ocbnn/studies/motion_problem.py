@@ -1,12 +1,17 @@
 """Human motion as a problem: reaches to learn from, reaches to predict, and limits."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from sklearn.linear_model import Ridge
 
+from ocbnn.core.types import Inputs, RandomKey
 from ocbnn.datasets.kratzer import load_kratzer
 from ocbnn.datasets.motion import (
     SENSOR_SD,
@@ -87,7 +92,7 @@ def left_out_error(
     return np.sqrt(np.concatenate(squares).mean(axis=0))
 
 
-def limits_rule(problem: Problem, options: str) -> Rule:
+def limits_rule(problem: Problem, options: str, sampler: Any = "like-data") -> Rule:
     """No angle leaves the range that was seen."""
     ranges = [
         f"{low!r} <= {joint} <= {high!r}"
@@ -95,4 +100,17 @@ def limits_rule(problem: Problem, options: str) -> Rule:
             problem.joints, *(ends.tolist() for ends in problem.limits), strict=True
         )
     ]
-    return parse_rule(f"joint limits: {' and '.join(ranges)} [{options}]")
+    rule = parse_rule(f"joint limits: {' and '.join(ranges)} [{options}]")
+    return dataclasses.replace(rule, sampler=sampler)
+
+
+def even_states(problem: Problem) -> Callable[[RandomKey, int], Inputs]:
+    """Draws states evenly from the box around the training states."""
+    low = jnp.asarray(problem.train.X.min(axis=0), float)
+    high = jnp.asarray(problem.train.X.max(axis=0), float)
+
+    def sample(key: RandomKey, count: int) -> Inputs:
+        share = jax.random.uniform(key, (count, low.size), low.dtype)
+        return low[None] + (high - low)[None] * share
+
+    return sample
