@@ -10,7 +10,8 @@ from ocbnn.datasets.clinical import clinical_windows
 from ocbnn.inference import SVGD
 from ocbnn.rules import Schema, bind, parse_rule
 from ocbnn.studies import clinical, reproduce
-from ocbnn.studies.clinical import SETTINGS, _fold, _patient_folds, _scores, summed_up
+from ocbnn.studies.base import summed_up
+from ocbnn.studies.clinical import SETTINGS, _fold, _patient_folds, _scores
 from ocbnn.studies.clinical_report import PAPER
 
 pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")

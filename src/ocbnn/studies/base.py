@@ -9,6 +9,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from ocbnn.studies.tables import Table
@@ -87,3 +88,24 @@ class Study(abc.ABC):
 def models(result: Result) -> tuple[Result, Result]:
     """The numbers without rules, and with them."""
     return result["models"]["bnn"], result["models"]["ocbnn"]
+
+
+def summed_up(splits: list[Any]) -> Any:
+    """Means over splits of every number in nested dictionaries, and their spread.
+
+    >>> summed_up([{"acc": 0.5}, {"acc": 0.7}])
+    {'acc': 0.6, 'acc_sd': 0.1414...}
+    """
+    means: Result = {}
+    for key, first in splits[0].items():
+        values = [split[key] for split in splits]
+        if isinstance(first, dict):
+            means[key] = summed_up(values)
+        elif all(value is not None for value in values):
+            means[key] = float(np.mean(values))
+            means[f"{key}_sd"] = (
+                float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+            )
+        else:
+            means[key] = means[f"{key}_sd"] = None
+    return means

@@ -7,7 +7,7 @@ training rows in the rule's region and without them, with the rule and without i
 import dataclasses
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -19,7 +19,15 @@ from ocbnn.estimators import OCBNNClassifier
 from ocbnn.inference import SVGD
 from ocbnn.inference.progress import Reporter, Together, make_reporter
 from ocbnn.rules import BoundRule, Schema, bind, parse_rule
-from ocbnn.studies.base import Headline, Outcome, Request, Result, Study, models
+from ocbnn.studies.base import (
+    Headline,
+    Outcome,
+    Request,
+    Result,
+    Study,
+    models,
+    summed_up,
+)
 from ocbnn.studies.clinical_report import PAPER, draw_table1, tables_of
 from ocbnn.studies.tables import Table
 from ocbnn.studies.toy_runs import finished
@@ -222,27 +230,6 @@ def _f1(predicted: np.ndarray, y: np.ndarray) -> float | None:
     both = int(np.sum((predicted == ACT) & (y == ACT)))
     either = int(np.sum(predicted == ACT) + np.sum(y == ACT))
     return 2 * both / either if either else None
-
-
-def summed_up(splits: list[Any]) -> Any:
-    """Means over splits of every number in nested dictionaries, and their spread.
-
-    >>> summed_up([{"acc": 0.5}, {"acc": 0.7}])
-    {'acc': 0.6, 'acc_sd': 0.1414...}
-    """
-    means: Result = {}
-    for key, first in splits[0].items():
-        values = [split[key] for split in splits]
-        if isinstance(first, dict):
-            means[key] = summed_up(values)
-        elif all(value is not None for value in values):
-            means[key] = float(np.mean(values))
-            means[f"{key}_sd"] = (
-                float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-            )
-        else:
-            means[key] = means[f"{key}_sd"] = None
-    return means
 
 
 def _counts(table: ClinicalTable) -> Result:

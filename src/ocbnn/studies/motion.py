@@ -14,7 +14,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from scipy.stats import norm
 
 from ocbnn.core.types import Input, Output
@@ -25,6 +24,7 @@ from ocbnn.inference import NUTS, SVGD, Plan
 from ocbnn.metrics import mass_outside, mean_log_likelihood, rmse
 from ocbnn.networks import Applied
 from ocbnn.rules import Rule
+from ocbnn.studies.base import summed_up
 from ocbnn.studies.motion_problem import (
     Problem,
     even_states,
@@ -239,7 +239,10 @@ def run_table2(
             }
         )
     return {
-        "models": {name: _summary(splits, name) for name in ("bnn", "ocbnn")},
+        "models": {
+            name: summed_up([_scores(split[name]) for split in splits])
+            for name in ("bnn", "ocbnn")
+        },
         "splits": splits,
         "paper": {
             "figure": "Table 2",
@@ -257,15 +260,5 @@ def split_seed(seed: int, number: int) -> int:
     return seed * SPLITS + number
 
 
-def _summary(splits: list[Numbers], name: str) -> Numbers:
-    found: Numbers = {}
-    for part in ("train", "test"):
-        columns = {
-            key: np.array([split[name][part][key] for split in splits])
-            for key in splits[0][name][part]
-        }
-        found[part] = {key: float(values.mean()) for key, values in columns.items()}
-        found[part] |= {
-            f"{key}_sd": float(values.std(ddof=1)) for key, values in columns.items()
-        }
-    return found
+def _scores(numbers: Numbers) -> Numbers:
+    return {part: numbers[part] for part in ("train", "test")}
