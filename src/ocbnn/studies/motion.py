@@ -124,7 +124,7 @@ PRESETS = {
         "points=50, strength=10000",
         even_states,
         SVGD(particles=50, iterations=1000),
-        SVGD(particles=50, iterations=150),
+        SVGD(particles=50, iterations=100),
         truncate=False,
         remark=_READING
         + "The paper names no noise model, no step size and no place for "
@@ -140,7 +140,7 @@ PRESETS = {
         "points=100, strength=100000, tau0=60, tau1=2",
         lambda _: "like-data",
         NUTS(chains=2, warmup=400, draws=500, max_depth=8),
-        NUTS(chains=2, warmup=150, draws=100, max_depth=7),
+        NUTS(chains=2, warmup=100, draws=100, max_depth=5, climb=300),
         truncate=True,
         remark=_READING + "Both models are straight lines with a small network on top; "
         "their noise is the error on a training reach that is left out. With the rule, "
