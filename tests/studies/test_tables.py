@@ -21,6 +21,9 @@ def test_latex_escapes_what_it_would_take_for_commands():
     assert lines[1] == r"\begin{tabular}{lrr}"
     assert r"VIOL [\%] & 0.1 $\pm$ 0.2 & -- \\" in lines
     assert lines[-1] == r"\end{tabular}"
+    powers = Table("", ("10⁻³ rad",), ()).latex()
+    assert "10$^{-}$$^{3}$ rad" in powers
+    assert powers.isascii()
 
 
 def test_html_escapes_markup():

@@ -5,7 +5,16 @@ import html
 from typing import Any
 
 NONE = "\N{EN DASH}"
-_LATEX = {"&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "±": r"$\pm$", NONE: "--"}
+_LATEX = {
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "±": r"$\pm$",
+    "⁻": "$^{-}$",
+    "³": "$^{3}$",
+    NONE: "--",
+}
 
 
 @dataclasses.dataclass(frozen=True)
