@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ocbnn.plots.style import BASELINE, CONSTRAINED, TEXT, figure, legend, tidy
+from ocbnn.plots.style import BASELINE, CONSTRAINED, SMALL, TEXT, figure, tidy
 from ocbnn.studies.base import Result
 from ocbnn.studies.tables import Table, number, spread
 
@@ -128,7 +128,13 @@ def draw_table1(result: Result) -> Figure:
     left.set_title("Predictions that break the rule", fontsize=TEXT)
     right.set_ylabel("score on test rows", fontsize=TEXT)
     right.set_title("Scores by side of the rule, region filtered out", fontsize=TEXT)
-    legend(left)
+    fig.legend(
+        handles=left.get_legend_handles_labels()[0],
+        loc="outside lower center",
+        ncols=2,
+        fontsize=SMALL,
+        frameon=False,
+    )
     return fig
 
 
