@@ -2,6 +2,7 @@
 
 import gzip
 
+import h5py
 import numpy as np
 import pytest
 
@@ -199,7 +200,6 @@ SEGMENTS = [(0, 4, "reachingR"), (4, 9, "reachingL"), (10, 12, "reachingR")]
 @pytest.fixture
 def kratzer(tmp_path):
     """Writes the two files, and tells what was written into the first."""
-    h5py = pytest.importorskip("h5py")
     data = np.random.default_rng(0).normal(size=(12, len(JOINTS)))
 
     def write(description=JOINTS, segments=SEGMENTS, kind="fields", dataset="data"):

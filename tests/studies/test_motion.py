@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from ocbnn.core.errors import DataError
 from ocbnn.datasets.motion import make_states
 from ocbnn.estimators import OCBNNRegressor
 from ocbnn.inference import SVGD
@@ -182,3 +183,8 @@ def test_a_predictive_density_integrates_to_one(limits):
     np.testing.assert_allclose(np.trapezoid(heights, angles), 1.0, rtol=5e-3)
     if limits is not None:
         assert (heights[(angles < -0.2) | (angles > 0.5)] == 0).all()
+
+
+def test_a_folder_without_motions_says_what_is_expected(tmp_path):
+    with pytest.raises(DataError, match=r"no motions here.*mocap\.hdf5"):
+        load_motions(tmp_path)

@@ -7,16 +7,18 @@ page can be written for results of earlier runs.
 import abc
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from ocbnn.estimators import OCBNNClassifier, OCBNNRegressor
 from ocbnn.studies.tables import Table
 
 PRESETS = ("paper", "best")
 
 Result = dict[str, Any]
+Model = TypeVar("Model", bound=OCBNNClassifier | OCBNNRegressor)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,6 +90,16 @@ class Study(abc.ABC):
 def models(result: Result) -> tuple[Result, Result]:
     """The numbers without rules, and with them."""
     return result["models"]["bnn"], result["models"]["ocbnn"]
+
+
+def finished(model: Model) -> Model:
+    """The same model, unless Ctrl-C cut its fit short.
+
+    A study of half a fit would be mistaken for the study.
+    """
+    if model.draws_.interrupted:
+        raise KeyboardInterrupt("stopped while fitting")
+    return model
 
 
 def summed_up(splits: list[Any]) -> Any:

@@ -25,12 +25,12 @@ from ocbnn.studies.base import (
     Request,
     Result,
     Study,
+    finished,
     models,
     summed_up,
 )
 from ocbnn.studies.clinical_report import PAPER, draw_table1, tables_of
 from ocbnn.studies.tables import Table
-from ocbnn.studies.toy_runs import finished
 
 FOLDS, QUICK_FOLDS = 5, 2
 ACT = "act"

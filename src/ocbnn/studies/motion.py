@@ -24,7 +24,7 @@ from ocbnn.inference import NUTS, SVGD, Plan
 from ocbnn.metrics import mass_outside, mean_log_likelihood, rmse
 from ocbnn.networks import Applied
 from ocbnn.rules import Rule
-from ocbnn.studies.base import summed_up
+from ocbnn.studies.base import finished, summed_up
 from ocbnn.studies.motion_problem import (
     Problem,
     even_states,
@@ -177,11 +177,8 @@ def fit_models(
             **shared,
         ),
     }
-    for name, model in models.items():
-        model.fit(problem.train.X, problem.train.Y)
-        if model.draws_.interrupted:
-            # A study cut short would be mistaken for the study.
-            raise KeyboardInterrupt(f"stopped while fitting {name}")
+    for model in models.values():
+        finished(model.fit(problem.train.X, problem.train.Y))
     return models
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.linear_model import Ridge
 
+from ocbnn.core.errors import DataError
 from ocbnn.core.types import Inputs, RandomKey
 from ocbnn.datasets.kratzer import load_kratzer
 from ocbnn.datasets.motion import (
@@ -51,8 +52,15 @@ def load_motions(folder: str | Path | None = None) -> Motions:
 
     A folder holds Kratzer's `mocap.hdf5` and `segment.hdf5`, or a `reaches.csv.gz`.
     """
-    if folder is not None and (Path(folder) / "mocap.hdf5").is_file():
+    if folder is None:
+        return load_reaches()
+    if (Path(folder) / "mocap.hdf5").is_file():
         return load_kratzer(Path(folder) / "mocap.hdf5", Path(folder) / "segment.hdf5")
+    if Path(folder).is_dir() and not (Path(folder) / "reaches.csv.gz").is_file():
+        raise DataError(
+            f"{folder}: no motions here. Expected mocap.hdf5 and segment.hdf5, or "
+            "reaches.csv.gz."
+        )
     return load_reaches(folder)
 
 

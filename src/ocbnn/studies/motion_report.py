@@ -1,5 +1,7 @@
 """Table 2 and Figure 3 as studies: ours beside the paper's."""
 
+from pathlib import Path
+
 from ocbnn.studies.base import Headline, Outcome, Request, Result, Study, models
 from ocbnn.studies.motion import run_table2
 from ocbnn.studies.motion_figures import run_fig3
@@ -21,20 +23,32 @@ _MORE_ROWS = (
 )
 
 
-class MotionTable(Study):
+class _Motion(Study):
+    """What the table and the figure share: how they sum up their test numbers."""
+
+    def headline(self, result: Result) -> Headline:
+        """Predictive mass outside the limits on test states, as a share."""
+        base, ours = (one["test"]["pp_viol"] / 100 for one in models(result))
+        return Headline(base, ours)
+
+    def line(self, result: Result) -> str:
+        """The test numbers."""
+        base, ours = (one["test"] for one in models(result))
+        return (
+            f"test PP-VIOL {base['pp_viol']:.3g} % -> {ours['pp_viol']:.3g} %, "
+            f"RMSE {base['rmse']:.4f} -> {ours['rmse']:.4f} rad, "
+            f"HO-LL {base['ho_ll']:.0f} -> {ours['ho_ll']:.0f}"
+        )
+
+
+class MotionTable(_Motion):
     """Table 2 of the paper, on CMU's reaches or Kratzer's recordings."""
 
     name = "table2"
 
     def run(self, request: Request) -> Outcome:
         """Fit both models on every split."""
-        numbers = run_table2(
-            request.preset,
-            request.seed,
-            request.quick,
-            request.progress,
-            request.data,
-        )
+        numbers = run_table2(*_asked(request))
         fitted = numbers.pop("seconds")["fit"]
         return Outcome(numbers, {}, fitted)
 
@@ -46,30 +60,15 @@ class MotionTable(Study):
             _table("The paper's", result["paper"]["models"], _PAPER_ROWS),
         ]
 
-    def headline(self, result: Result) -> Headline:
-        """Predictive mass outside the limits on test states, as a share."""
-        base, ours = (one["test"]["pp_viol"] / 100 for one in models(result))
-        return Headline(base, ours)
 
-    def line(self, result: Result) -> str:
-        """The test numbers."""
-        return _line(result)
-
-
-class MotionFigure(Study):
+class MotionFigure(_Motion):
     """Figure 3 of the paper, and a whole reach."""
 
     name = "fig3"
 
     def run(self, request: Request) -> Outcome:
         """Fit both models on the first split, and draw what they expect."""
-        numbers, figures = run_fig3(
-            request.preset,
-            request.seed,
-            request.quick,
-            request.progress,
-            request.data,
-        )
+        numbers, figures = run_fig3(*_asked(request))
         fitted = numbers.pop("seconds")["fit"]
         return Outcome(numbers, figures, fitted)
 
@@ -101,15 +100,6 @@ class MotionFigure(Study):
         )
         return [Table(caption, heads, rows)]
 
-    def headline(self, result: Result) -> Headline:
-        """Predictive mass outside the limits on test states, as a share."""
-        base, ours = (one["test"]["pp_viol"] / 100 for one in models(result))
-        return Headline(base, ours)
-
-    def line(self, result: Result) -> str:
-        """The test numbers of the split that is drawn."""
-        return _line(result)
-
 
 def _table(
     caption: str, numbers: Result, wanted: tuple[tuple[str, str, int, float], ...]
@@ -127,10 +117,11 @@ def _table(
     return Table(caption, _HEADS, rows)
 
 
-def _line(result: Result) -> str:
-    base, ours = (one["test"] for one in models(result))
+def _asked(request: Request) -> tuple[str, int, bool, object, Path | None]:
     return (
-        f"test PP-VIOL {base['pp_viol']:.3g} % -> {ours['pp_viol']:.3g} %, "
-        f"RMSE {base['rmse']:.4f} -> {ours['rmse']:.4f} rad, "
-        f"HO-LL {base['ho_ll']:.0f} -> {ours['ho_ll']:.0f}"
+        request.preset,
+        request.seed,
+        request.quick,
+        request.progress,
+        request.data,
     )

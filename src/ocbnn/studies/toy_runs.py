@@ -5,7 +5,15 @@ from typing import Any
 
 from ocbnn.estimators import OCBNNClassifier, OCBNNRegressor
 from ocbnn.inference import Plan
-from ocbnn.studies.base import Headline, Outcome, Request, Result, Study, models
+from ocbnn.studies.base import (
+    Headline,
+    Outcome,
+    Request,
+    Result,
+    Study,
+    finished,
+    models,
+)
 from ocbnn.studies.figures import draw_toy
 from ocbnn.studies.measures import measure
 from ocbnn.studies.tables import Table, number
@@ -114,16 +122,6 @@ def fit_toy(toy: Toy, plan: Plan, request: Request, *, with_rules: bool) -> Mode
     )
     model.fit(toy.X, toy.y)
     return finished(model)
-
-
-def finished(model: Model) -> Model:
-    """The same model, unless Ctrl-C cut its fit short.
-
-    A study of half a fit would be mistaken for the study.
-    """
-    if model.draws_.interrupted:
-        raise KeyboardInterrupt("stopped while fitting")
-    return model
 
 
 def _sized(plan: Plan, quick: bool) -> Plan:
