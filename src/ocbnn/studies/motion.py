@@ -107,10 +107,11 @@ class Preset:
 
 
 _READING = (
-    "RMSE is in radians; the paper prints it times a thousand, and its authors' code "
-    "takes no root. HO-LL is summed over rows and outputs, so it grows with the number "
-    "of states; ho_ll_per_state does not. PP-VIOL and f_viol are percentages. Other "
-    "people's motions than the paper's: compare the models with each other. "
+    "RMSE is in radians in result.json and in thousandths of them in the tables, as "
+    "the paper prints it; its authors' code takes no root. HO-LL is summed over rows "
+    "and outputs, so it grows with the number of states; ho_ll_per_state does not. "
+    "PP-VIOL and f_viol are percentages. Other people's motions than the paper's: "
+    "compare the models with each other. "
 )
 
 PRESETS = {
