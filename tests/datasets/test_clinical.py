@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import threading
 import time
 
@@ -299,12 +298,6 @@ def test_what_is_no_such_table_is_refused(tmp_path):
         clinical_windows(out=tmp_path)
     with pytest.raises(SettingError, match="'plenty' is no amount of memory"):
         clinical_windows(memory="plenty")
-
-
-def test_without_duckdb_an_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(DataError, match=r"pip install 'ocbnn\[studies\]'"):
-        clinical_windows()
 
 
 def test_ctrl_c_ends_a_long_statement_at_once():

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ocbnn.core.errors import DataError, SettingError
@@ -25,9 +24,10 @@ def database(
 
     Raises:
         SettingError: When `memory` is no amount of memory.
-        DataError: When DuckDB is not installed, or cannot do the work.
+        DataError: When DuckDB cannot do the work.
     """
-    duckdb = _duckdb()
+    import duckdb  # noqa: PLC0415 (loaded only where tables are read)
+
     with tempfile.TemporaryDirectory(prefix=".ocbnn-", dir=beside) as scratch:
         try:
             connection = duckdb.connect(
@@ -69,17 +69,6 @@ def run(
         except KeyboardInterrupt:
             connection.interrupt()
             raise
-
-
-def _duckdb() -> ModuleType:
-    try:
-        import duckdb  # noqa: PLC0415 (an optional part of the installation)
-    except ModuleNotFoundError as error:
-        raise DataError(
-            "reading MIMIC-III needs DuckDB, which is not installed: "
-            "pip install 'ocbnn[studies]'"
-        ) from error
-    return duckdb
 
 
 def _blamed(error: Exception, files: Iterable[Path]) -> str:
