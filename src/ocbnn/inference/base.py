@@ -97,6 +97,8 @@ class Plan(abc.ABC):
     is_anytime: ClassVar[bool] = False
     # Whether the warm-up has as many moves as it says, so that time left can be told.
     is_counted: ClassVar[bool] = True
+    # What an approximation may get wrong, for verdicts; nothing for exact samplers.
+    caution: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         check_counts(self, chains=1, warmup=0, draws=1, thin=0)

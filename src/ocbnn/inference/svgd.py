@@ -156,6 +156,10 @@ class SVGD(Plan):
     is_chain: ClassVar[bool] = False
     is_exact: ClassVar[bool] = False
     is_anytime: ClassVar[bool] = True
+    caution: ClassVar[str] = (
+        "its uncertainty can be too small, and the share of particles in each mode "
+        "follows from where they started"
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "warmup", self.iterations)

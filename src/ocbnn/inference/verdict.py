@@ -131,8 +131,7 @@ def _of_particles(draws: Draws, values: Values) -> Verdict:
         (
             *early,
             f"{draws.draws} particles of {draws.plan.label}, an approximation without "
-            "a check of its own: its uncertainty can be too small (mean spread of the "
-            f"function {spread:.3g}) and the share of particles in each mode follows "
-            "from where they started. Compare with NUTS or SMC where it matters.",
+            f"a check of its own: {draws.plan.caution} (mean spread of the function "
+            f"{spread:.3g}). Compare with NUTS or SMC where it matters.",
         ),
     )
