@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export MPLBACKEND := Agg
 
-.PHONY: demo test check reproduce format lock clean help
+.PHONY: demo test test-slow check reproduce format lock clean help
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,6 +21,9 @@ demo: $(READY) ## reproduce one figure of the paper in about a minute
 
 test: check ## lint, types, layers, tests
 	$(BIN)/python -m pytest -n 2
+
+test-slow: $(READY) ## the tests that take minutes
+	$(BIN)/python -m pytest -n 2 -m slow
 
 check: $(READY) ## lint, types and layers only
 	$(BIN)/ruff check .

@@ -32,6 +32,10 @@ class InferenceError(OcbnnError, RuntimeError):
     """Inference that cannot go on, with the part of the density at fault."""
 
 
+class StorageError(OcbnnError, ValueError):
+    """A file that cannot be written, or that is not what it should be."""
+
+
 class RuleWarning(UserWarning):
     """A rule that is legal and probably not what was meant."""
 

@@ -1,0 +1,9 @@
+"""Numbers and settings on disk: whole or not at all, and safe to open."""
+
+from ocbnn.storage.bundle import (
+    Bundle as Bundle,
+    is_bundle as is_bundle,
+    read_bundle as read_bundle,
+    write_bundle as write_bundle,
+)
+from ocbnn.storage.files import replace_file as replace_file
