@@ -2,13 +2,14 @@
 
 import dataclasses
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from ocbnn.inference import NUTS, SMC, SVGD, Draws, judge
 from ocbnn.inference.adaptation import FAST, LAST, SLOW, WINDOW_END, schedule
-from ocbnn.inference.diagnostics import ess_bulk, ess_tail, rhat
+from ocbnn.inference.diagnostics import ess_bulk, ess_tail, rhat, rise
 
 
 def reference(name, values, **settings):
@@ -118,6 +119,67 @@ def test_populations_and_interrupted_runs_are_named_as_such():
     assert "The populations disagree" in str(judge(draws(values, SMC()), values))
     stopped = dataclasses.replace(draws(chains(correlation=0.0)), interrupted=True)
     assert "stopped early" in str(judge(stopped, chains(correlation=0.0)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Langevin(NUTS):
+    """A chain whose target is only roughly right."""
+
+    is_exact: ClassVar[bool] = False
+    caution: ClassVar[str] = "its steps are never corrected"
+
+
+def test_approximate_chains_are_compared_and_still_called_approximate():
+    values = chains(correlation=0.0)
+    verdict = judge(draws(values, Langevin()), values)
+    assert verdict.status == "fair"
+    assert verdict.rhat_max < 1.01
+    assert "its steps are never corrected" in str(verdict)
+    apart = chains(shift=5.0)
+    assert judge(draws(apart, Langevin()), apart).status == "poor"
+
+
+def test_several_sets_of_particles_are_compared():
+    values = chains(shift=5.0)
+    verdict = judge(draws(values, SVGD(chains=4)), values)
+    assert verdict.status == "poor"
+    assert "4 runs of SVGD disagree" in verdict.sentences[0]
+    assert verdict.ess_min is None
+
+
+def test_collapsed_particles_are_poor_and_climbing_ones_are_told_to_go_on():
+    values = chains(correlation=0.0)[:1]
+    steps = np.linspace(1.0, 0.0, 100)[None]
+    still = dataclasses.replace(draws(values, SVGD()), warmup={"spread": steps})
+    assert "collapsed" in judge(still, values).sentences[0]
+    assert judge(still, values).status == "poor"
+    rising = {"elbo": np.linspace(-100.0, 0.0, 100)[None]}
+    climbing = dataclasses.replace(draws(values, SVGD()), warmup=rising)
+    assert "(ELBO) was still rising" in str(judge(climbing, values))
+    assert "iterations" in str(judge(climbing, values))
+
+
+def test_a_flat_noisy_trace_does_not_rise_and_a_slope_does():
+    noise = np.random.default_rng(0).standard_normal((2, 1000))
+    assert rise(noise) == 0.0
+    assert rise(noise + 0.01 * np.arange(1000)[None]) == pytest.approx(1.0, abs=0.5)
+
+
+def test_energies_that_creep_are_noted_unless_thinned():
+    values = chains(correlation=0.0)
+    creeping = np.cumsum(np.random.default_rng(0).standard_normal((4, 501)), axis=1)
+    verdict = judge(draws(values, energy=creeping), values)
+    assert verdict.status == "fair"
+    assert "E-BFMI" in str(verdict)
+    thinned = judge(draws(values, NUTS(thin=2), energy=creeping), values)
+    assert thinned.status == "good"
+
+
+def test_a_function_that_never_moves_is_poor():
+    constant = np.ones((2, 50, 3))
+    verdict = judge(draws(constant), constant)
+    assert verdict.status == "poor"
+    assert "never changes" in verdict.sentences[0]
 
 
 def test_the_warm_up_ends_fast_and_its_windows_double():

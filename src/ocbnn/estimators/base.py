@@ -14,6 +14,12 @@ from ocbnn.core.errors import InferenceWarning, SettingError
 from ocbnn.core.randomness import key_from, numpy_generator
 from ocbnn.core.types import RandomKey
 from ocbnn.core.units import Units
+from ocbnn.estimators.report import Report
+from ocbnn.estimators.reporting import (
+    function_values,
+    make_report,
+    reference_inputs,
+)
 from ocbnn.estimators.rulebook import bind_rules, make_terms
 from ocbnn.inference import HMC, NUTS, SMC, SVGD, Draws, Plan, Verdict, judge, sample
 from ocbnn.metrics import RuleCheck, check_rule
@@ -24,7 +30,6 @@ from ocbnn.priors import WeightPrior
 from ocbnn.rules import BoundRule, Schema
 
 PLANS: dict[str, type[Plan]] = {"hmc": HMC, "nuts": NUTS, "svgd": SVGD, "smc": SMC}
-_REFERENCE_INPUTS = 200
 
 
 class RuleFollower(BaseEstimator, abc.ABC):
@@ -160,7 +165,7 @@ class RuleFollower(BaseEstimator, abc.ABC):
     def _run(self, plan: Plan, key: RandomKey) -> None:
         self.draws_ = sample(plan, self.target_, key, progress=self.progress)
         self._predictive = self._predict_with(self.draws_)
-        self.verdict_ = self._judge()
+        self.verdict_ = self.judge_at(reference_inputs(self))
         if self.verdict_.status in ("poor", "unknown"):
             warnings.warn(str(self.verdict_), InferenceWarning, stacklevel=4)
 
@@ -169,18 +174,18 @@ class RuleFollower(BaseEstimator, abc.ABC):
         stacked = draws.stacked()
         return Predictive(target.network, target.likelihood, stacked, target.units)
 
-    def _judge(self) -> Verdict:
-        points = [np.asarray(term.points, float) for term in self.target_.rules]
-        reference = np.concatenate([self._X, *points])
-        rows = np.linspace(0, len(reference) - 1, _REFERENCE_INPUTS).astype(int)
-        return self.judge_at(reference[np.unique(rows)])
-
     def judge_at(self, X: Any) -> Verdict:
         """Judge the draws by the function's values at the rows of `X`."""
         check_is_fitted(self, "draws_")
-        values = self._predictive.functions(np.asarray(X, float))
-        shape = (self.draws_.chains, self.draws_.draws, -1)
-        return judge(self.draws_, values.reshape(shape))
+        return judge(self.draws_, function_values(self, X))
+
+    def report(self) -> Report:
+        """What was fitted, whether to trust it and where not, and what to do next.
+
+        Print it; `to_dict()` gives the same for machines.
+        """
+        check_is_fitted(self, "draws_")
+        return make_report(self)
 
     # What people ask of a fitted model.
 

@@ -2,8 +2,11 @@
 
 Rank-normalised split R-hat, bulk and tail effective sample size, after Vehtari, Gelman,
 Simpson, Carpenter and Bürkner (2021). Written for many quantities at once, because a
-network is judged by its values at many inputs: single weights mean nothing.
+network is judged by its values at many inputs: single weights mean nothing. Beside them
+what a run says about itself: how its energies mix, and whether it was still climbing.
 """
+
+import dataclasses
 
 import numpy as np
 from jaxtyping import Float
@@ -92,3 +95,47 @@ def _autocovariance(values: Values) -> Values:
     length = 2 ** int(np.ceil(np.log2(2 * draws)))
     spectrum = np.fft.rfft(centred, length, axis=1)
     return np.fft.irfft(np.abs(spectrum) ** 2, length, axis=1)[:, :draws] / draws
+
+
+@dataclasses.dataclass(frozen=True)
+class Mixing:
+    """How well each of many quantities has mixed; NaN for what never changes."""
+
+    rhat: PerQuantity
+    bulk: PerQuantity
+    tail: PerQuantity
+
+    @classmethod
+    def of(cls, values: Values) -> "Mixing":
+        """Measure every quantity."""
+        return cls(rhat(values), ess_bulk(values), ess_tail(values))
+
+
+def energy_mixing(energy: Float[np.ndarray, "chain draw"]) -> np.ndarray:
+    """E-BFMI of each chain: how freely new momenta change the energy.
+
+    One means that every move may reach any energy, near zero that energies creep.
+    Reference: Betancourt (2016).
+
+    >>> creeping = np.linspace(0.0, 1.0, 100)[None]
+    >>> bool(energy_mixing(creeping)[0] < 0.01)
+    True
+    """
+    steps = np.mean(np.diff(energy, axis=1) ** 2, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return steps / np.var(energy, axis=1, ddof=1)
+
+
+def rise(trace: Float[np.ndarray, "chain move"]) -> float:
+    """How much a noisy trace still gained over its last tenth, zero if not clearly.
+
+    The last tenth is compared with the one before it; a gain counts when it is twice
+    its standard error, in the chain that gained most.
+    """
+    count = trace.shape[1] // 10
+    if count < 2 or not np.isfinite(trace[:, -2 * count :]).all():
+        return 0.0
+    before, last = trace[:, -2 * count : -count], trace[:, -count:]
+    gain = last.mean(axis=1) - before.mean(axis=1)
+    error = np.sqrt((last.var(axis=1) + before.var(axis=1)) / count)
+    return float(np.max(np.where(gain > 2 * error, gain, 0.0)))

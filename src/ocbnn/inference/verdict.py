@@ -1,15 +1,28 @@
-"""A judgement of the draws in words, from numbers in function space."""
+"""A judgement of the draws in words, from numbers in function space.
+
+What can be said depends on what was run. Exact chains and populations are compared with
+each other. Approximate chains are too, but agreement does not make them exact. A single
+set of particles has nothing to be compared with, so only its trace is looked at.
+"""
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 
-from ocbnn.inference.diagnostics import LEAST_DRAWS, Values, ess_bulk, ess_tail, rhat
+from ocbnn.inference.diagnostics import LEAST_DRAWS, Mixing, Values, rhat
 from ocbnn.inference.draws import Draws
+from ocbnn.inference.signs import (
+    MANY_DIVERGENCES,
+    collapse,
+    divergent_share,
+    energies,
+    gain,
+)
 
 GOOD_RHAT, FAIR_RHAT = 1.01, 1.05
 WANTED_ESS = 400.0
-MANY_DIVERGENCES = 0.25
+LEAST_ENERGY = 0.3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,12 +51,29 @@ class Verdict:
         return f"{self.status}: {' '.join(self.sentences)}"
 
 
-def judge(draws: Draws, values: Values) -> Verdict:
+@dataclasses.dataclass
+class _Findings:
+    """Sentences as they are found, the bad ones apart."""
+
+    bad: list[str] = dataclasses.field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+    def add(self, sentence: str, *, is_bad: bool = False) -> None:
+        (self.bad if is_bad else self.notes).append(sentence)
+
+    def verdict(self, praise: str, **numbers: float | int | None) -> Verdict:
+        status = "poor" if self.bad else "fair" if self.notes else "good"
+        sentences = (*self.bad, *self.notes) or (praise,)
+        return Verdict(status, sentences, **numbers)  # pyright: ignore[reportArgumentType]
+
+
+def judge(draws: Draws, values: Values, mixing: Mixing | None = None) -> Verdict:
     """Judge draws by the function's values at some reference inputs.
 
     Args:
         draws: What inference found.
         values: The function at the reference inputs, for every chain and draw.
+        mixing: How those values mixed, where that is already known.
     """
     if draws.draws < LEAST_DRAWS:
         return Verdict(
@@ -63,75 +93,139 @@ def judge(draws: Draws, values: Values) -> Verdict:
                 "it may take.",
             ),
         )
-    if not draws.plan.is_exact:
-        return _of_particles(draws, values)
+    if draws.plan.is_chain or draws.plan.is_exact:
+        return _of_chains(draws, Mixing.of(values) if mixing is None else mixing)
+    return _of_particles(draws, values)
+
+
+def _of_chains(draws: Draws, mixing: Mixing) -> Verdict:
+    """Chains or populations, judged by whether they tell the same story."""
     numbers = {
-        "rhat_max": float(np.nanmax(rhat(values))),
-        "ess_min": float(np.nanmin(ess_bulk(values))),
-        "ess_median": float(np.nanmedian(ess_bulk(values))),
-        "ess_tail_min": float(np.nanmin(ess_tail(values))),
+        "rhat_max": _safe(np.max, mixing.rhat),
+        "ess_min": _safe(np.min, mixing.bulk),
+        "ess_median": _safe(np.median, mixing.bulk),
+        "ess_tail_min": _safe(np.min, mixing.tail),
     }
-    return _of_chains(draws, numbers)
-
-
-def _of_chains(draws: Draws, numbers: dict[str, float]) -> Verdict:
-    worst, size = numbers["rhat_max"], numbers["ess_min"]
+    found = _Findings()
     what = "chains" if draws.plan.is_chain else "populations"
+    if draws.chains == 1:
+        found.add(
+            f"One {what[:-1]} cannot tell whether it missed a mode: run several chains."
+        )
+    worst, size = numbers["rhat_max"], numbers["ess_min"]
+    if worst is None or size is None:
+        found.add(
+            "The function never changes, so nothing was sampled: every move was "
+            "rejected. Take a smaller step_size, or let it be learned.",
+            is_bad=True,
+        )
+    else:
+        _agreement(found, draws, what, worst)
+        _worth(found, draws, size)
+    _moves(found, draws)
+    if not draws.plan.is_exact:
+        found.add(
+            f"{draws.plan.label} is an approximation: {draws.plan.caution}. Agreement "
+            "does not show that; compare with NUTS or SMC where it matters."
+        )
+    praise = (
+        ""
+        if worst is None or size is None
+        else f"The {what} agree (R-hat at most {worst:.3f}) and are worth at least "
+        f"{size:.0f} independent draws."
+    )
+    return found.verdict(praise, divergences=draws.divergences, **numbers)
+
+
+def _agreement(found: _Findings, draws: Draws, what: str, worst: float) -> None:
     cure = (
         "Run more warm-up, or use SMC, which keeps several modes."
         if draws.plan.is_chain
         else "Use more particles, moves or polish."
     )
-    longer = "Run longer." if draws.plan.is_chain else "Use more moves or polish."
-    bad, notes = [], []
-    if draws.chains == 1:
-        notes.append(
-            f"One {what[:-1]} cannot tell whether it missed a mode: run several chains."
-        )
     if worst > FAIR_RHAT:
-        bad.append(f"The {what} disagree (R-hat up to {worst:.2f}). {cure}")
+        found.add(f"The {what} disagree (R-hat up to {worst:.2f}). {cure}", is_bad=True)
     elif worst > GOOD_RHAT:
-        notes.append(f"The {what} agree roughly (R-hat up to {worst:.3f}).")
+        found.add(f"The {what} agree roughly (R-hat up to {worst:.3f}).")
+
+
+def _worth(found: _Findings, draws: Draws, size: float) -> None:
+    longer = "Run longer." if draws.plan.is_chain else "Use more moves or polish."
     if size < WANTED_ESS / 4:
-        bad.append(
+        found.add(
             f"The draws are worth only {size:.0f} independent ones where they mix "
-            f"worst. {longer}"
+            f"worst. {longer}",
+            is_bad=True,
         )
     elif size < WANTED_ESS:
-        notes.append(
+        found.add(
             f"The draws are worth {size:.0f} independent ones where they mix worst; "
             f"{WANTED_ESS:.0f} make intervals reliable."
         )
-    share = draws.divergences / max(1, draws.size * max(1, draws.plan.thin))
+
+
+def _moves(found: _Findings, draws: Draws) -> None:
+    share = divergent_share(draws)
     if share > 0.01:
         # A strict rule is a cliff, and trajectories that run into one diverge without
         # harm; only when most of them do is something left unseen.
-        (bad if share > MANY_DIVERGENCES else notes).append(
+        found.add(
             f"{draws.divergences} moves diverged ({share:.1%}): they ran into a strict "
             "rule or a narrow part of the posterior. Smaller steps follow its edge "
-            "better: raise target_acceptance, or lower step_size where it is fixed."
+            "better: raise target_acceptance, or lower step_size where it is fixed.",
+            is_bad=share > MANY_DIVERGENCES,
+        )
+    freedom = energies(draws)
+    if freedom is not None and np.nanmin(freedom) < LEAST_ENERGY:
+        found.add(
+            f"Energies change slowly (E-BFMI down to {np.nanmin(freedom):.2f}, below "
+            f"{LEAST_ENERGY}): the tails may be seen too seldom. Run more warm-up, or "
+            "use a tighter prior on weights or noise."
         )
     if draws.interrupted:
-        notes.append("The run was stopped early.")
-    status = "poor" if bad else "fair" if notes else "good"
-    if not bad and not notes:
-        notes = [
-            f"The {what} agree (R-hat at most {worst:.3f}) and are worth at least "
-            f"{size:.0f} independent draws."
-        ]
-    sentences = (*bad, *notes)
-    return Verdict(status, sentences, divergences=draws.divergences, **numbers)
+        found.add("The run was stopped early.")
 
 
 def _of_particles(draws: Draws, values: Values) -> Verdict:
+    """Particles, fits or samples of an approximation: its trace, and its caution."""
+    plan, found = draws.plan, _Findings()
+    numbers: dict[str, float | None] = {}
+    if (left := collapse(draws)) is not None:
+        found.add(
+            f"The particles of {plan.label} collapsed: they lie {left:.1%} as far "
+            "apart as at the start, so their spread says nothing. Use more particles "
+            "or a smaller learning_rate, or NUTS.",
+            is_bad=True,
+        )
+    if draws.chains > 1:
+        # Particles have no order, so only their agreement has a meaning.
+        numbers["rhat_max"] = worst = _safe(np.max, rhat(values))
+        if worst is not None and worst > FAIR_RHAT:
+            found.add(
+                f"The {draws.chains} runs of {plan.label} disagree (R-hat up to "
+                f"{worst:.2f}): each found something else. Use NUTS or SMC, or take "
+                "all runs together as one rough answer.",
+                is_bad=True,
+            )
+    if (more := gain(draws)) is not None:
+        found.add(
+            f"{more.name} was still rising at the end, by {more.value:.3g} over the "
+            f"last tenth of the run. Run more {more.setting}."
+        )
+    if draws.interrupted:
+        found.add("The run was stopped early.")
     spread = float(np.mean(values.std(axis=1)))
-    early = ("The run was stopped early.",) if draws.interrupted else ()
-    return Verdict(
-        "fair",
-        (
-            *early,
-            f"{draws.draws} particles of {draws.plan.label}, an approximation without "
-            f"a check of its own: {draws.plan.caution} (mean spread of the function "
-            f"{spread:.3g}). Compare with NUTS or SMC where it matters.",
-        ),
+    found.add(
+        f"{draws.draws} particles of {plan.label}, an approximation without a check of "
+        f"its own: {plan.caution} (mean spread of the function {spread:.3g}). Compare "
+        "with NUTS or SMC where it matters."
     )
+    return found.verdict("", **numbers)
+
+
+def _safe(
+    summary: Callable[[np.ndarray], np.floating], numbers: np.ndarray
+) -> float | None:
+    """A summary of what is a number; None when nothing is."""
+    kept = numbers[np.isfinite(numbers)]
+    return float(summary(kept)) if kept.size else None

@@ -1,0 +1,109 @@
+"""Where in the space of inputs something is wrong, in a person's columns and units."""
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+# Bins of a column, when there are several and a range must be found in each.
+_BINS = 5
+# A share of bad inputs from which on "everywhere" is the shorter truth.
+_EVERYWHERE = 0.9
+# Runs of bad inputs this close, in reference inputs, are one.
+_NEAR = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A range of one input in which most of what is wrong lies.
+
+    Attributes:
+        input: The column; None when it is wrong everywhere.
+        low: Where the range begins.
+        high: Where it ends.
+        share: The share of reference inputs in the range that are wrong.
+    """
+
+    input: str | None
+    low: float = float("nan")
+    high: float = float("nan")
+    share: float = 1.0
+
+    def __str__(self) -> str:
+        if self.input is None:
+            return "everywhere"
+        if self.low == self.high:
+            return f"at {self.input} = {self.low:.4g}"
+        most = "" if self.share > _EVERYWHERE else f" ({self.share:.0%} of inputs)"
+        return f"at {self.input} in [{self.low:.4g}, {self.high:.4g}]{most}"
+
+    def holds(
+        self, X: Float[np.ndarray, "rows inputs"], names: Sequence[str]
+    ) -> Bool[np.ndarray, " rows"]:
+        """Which rows lie in the range."""
+        if self.input is None:
+            return np.ones(len(X), bool)
+        column = X[:, list(names).index(self.input)]
+        return (column >= self.low) & (column <= self.high)
+
+
+def find_places(
+    X: Float[np.ndarray, "rows inputs"],
+    wrong: Bool[np.ndarray, " rows"],
+    names: Sequence[str],
+    most: int = 3,
+) -> list[Place]:
+    """Ranges of inputs that hold most of the wrong rows, at most `most`, widest first.
+
+    >>> X = np.linspace(0, 9, 10)[:, None]
+    >>> [str(place) for place in find_places(X, (X[:, 0] >= 6), ["x"])]
+    ['at x in [6, 9]']
+    """
+    if not wrong.any():
+        return []
+    if wrong.mean() > _EVERYWHERE:
+        return [Place(None)]
+    if X.shape[1] == 1:
+        return _runs(X[:, 0], wrong, names[0])[:most]
+    return [_range(X, wrong, names)]
+
+
+def _runs(
+    x: Float[np.ndarray, " rows"], wrong: Bool[np.ndarray, " rows"], name: str
+) -> list[Place]:
+    order = np.argsort(x, kind="stable")
+    x, wrong = x[order], wrong[order]
+    places = np.flatnonzero(wrong)
+    pieces = np.split(places, np.flatnonzero(np.diff(places) > _NEAR) + 1)
+    found = [
+        Place(
+            name,
+            float(x[piece[0]]),
+            float(x[piece[-1]]),
+            float(wrong[piece[0] : piece[-1] + 1].mean()),
+        )
+        for piece in pieces
+    ]
+    return sorted(found, key=lambda place: place.low - place.high)
+
+
+def _range(
+    X: Float[np.ndarray, "rows inputs"],
+    wrong: Bool[np.ndarray, " rows"],
+    names: Sequence[str],
+) -> Place:
+    """The bin of a column in which wrong rows are most crowded."""
+    best, crowded = None, -1.0
+    for column, name in enumerate(names):
+        x = X[:, column]
+        ends = np.unique(np.quantile(x, np.linspace(0, 1, _BINS + 1)))
+        for low, high in itertools.pairwise(ends):
+            inside = (x >= low) & (x <= high)
+            share = float(wrong[inside].mean())
+            # A crowd of few tells less than the same crowd of many.
+            weight = share * np.sqrt(inside.sum())
+            if weight > crowded:
+                best, crowded = Place(name, float(low), float(high), share), weight
+    return best or Place(None)

@@ -1,0 +1,57 @@
+"""What every draw says about every observation, and about every part of the density."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ocbnn.core.types import Position
+from ocbnn.posterior import Categorical, Target
+
+# Network values held at a time while many draws meet many rows.
+_ROOM = 2**22
+
+
+def pointwise_log_likelihood(
+    target: Target, positions: Position
+) -> Float[np.ndarray, "draws rows"]:
+    """The log density of every observation under every draw, in a person's units.
+
+    `positions` are stacked along one axis. A row's outputs are one observation.
+    """
+    logs = np.asarray(_rows(target, positions, _batch(target)), float)
+    if target.units is None or isinstance(target.likelihood, Categorical):
+        return logs
+    return logs - np.sum(np.log(target.units.y_scale))
+
+
+def log_parts(
+    target: Target, positions: Position
+) -> dict[str, Float[np.ndarray, " draws"]]:
+    """Every part of the log density, by name, for every draw."""
+    parts = _parts(target, positions, _batch(target))
+    return {name: np.asarray(values, float) for name, values in parts.items()}
+
+
+def _batch(target: Target) -> int:
+    rows = target.rows + sum(term.count for term in target.rules)
+    return int(np.clip(_ROOM // max(1, rows), 1, 1024))
+
+
+@eqx.filter_jit
+def _rows(target: Target, positions: Position, batch: int) -> Float[Array, "draws _"]:
+    def one(position: Position) -> Array:
+        if target.X is None or target.Y is None:
+            return jnp.zeros((0,))
+        values = target.network.batch(position.weights, target.X)
+        return target.likelihood.loglik(position.noise, values, target.Y)
+
+    positions = jax.tree.map(jnp.asarray, positions)
+    return jax.lax.map(one, positions, batch_size=batch)
+
+
+@eqx.filter_jit
+def _parts(target: Target, positions: Position, batch: int) -> dict[str, Array]:
+    positions = jax.tree.map(jnp.asarray, positions)
+    return jax.lax.map(target.parts, positions, batch_size=batch)

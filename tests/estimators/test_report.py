@@ -1,0 +1,110 @@
+"""The report of a fitted model: what it says, and where chains disagree."""
+
+import dataclasses
+import json
+
+import jax
+import numpy as np
+import pytest
+
+from ocbnn import NUTS, SMC, SVGD, OCBNNClassifier, OCBNNRegressor
+
+X = np.linspace(-2, 2, 16)[:, None]
+Y = np.sin(X[:, 0])
+SHORT = NUTS(chains=2, warmup=100, draws=50, max_depth=5)
+LOW = "low: if 2 <= x <= 3 then y <= 0.5"
+
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+
+
+def regressor(*rules, **settings):
+    usual = {"hidden": (4,), "noise": 0.1, "inference": SHORT, "random_state": 0}
+    return OCBNNRegressor(rules=list(rules), **{**usual, **settings})
+
+
+@pytest.fixture(scope="module")
+def model():
+    return regressor(LOW).fit(X, Y)
+
+
+def moved(model, weight):
+    """The model with its second chain at other weights."""
+    positions = jax.tree.map(np.array, model.draws_.positions)
+    positions.weights[-1].weight[1] += weight
+    copy = model._copy()
+    copy.__dict__.update(model.__dict__)
+    copy.draws_ = dataclasses.replace(model.draws_, positions=positions)
+    copy._predictive = copy._predict_with(copy.draws_)
+    return copy
+
+
+def test_a_report_is_a_page_of_text_and_a_dictionary(model):
+    report = model.report()
+    text = str(report)
+    assert max(map(len, text.split("\n"))) <= 80
+    for words in ("16 rows and 1 rule", "MLP 1-4-1", "NUTS: 2 chains", "Verdict:"):
+        assert words in text
+    for words in ("R-hat of f(x)", "tail ESS", "E-BFMI", "divergent", "acceptance"):
+        assert words in text
+    assert "Pareto k" in text
+    assert "&lt;=" in report._repr_html_()
+    found = json.loads(json.dumps(report.to_dict()))
+    assert found["fitted"]["rows"] == 16
+    assert found["verdict"]["status"] == model.verdict_.status
+    assert found["numbers"]["rhat_max"] == pytest.approx(model.verdict_.rhat_max)
+    assert found["rules"]["low"]["check"]["violation"] < 0.1
+
+
+def test_every_number_that_is_not_good_comes_with_advice(model):
+    report = model.report()
+    bad = [number for number in report.numbers if number.is_good is False]
+    assert bad
+    assert all(number.advice in report.advice for number in bad)
+
+
+def test_chains_that_disagree_are_told_where_in_the_users_units(model):
+    apart = moved(model, 3.0).report()
+    assert apart.verdict.status == "poor"
+    assert any("The chains disagree" in place for place in apart.places)
+    assert any("SMC" in advice for advice in apart.advice)
+
+
+def test_the_share_of_each_rule_has_its_own_r_hat(model):
+    (rule,) = model.report().rules
+    assert rule.rule == "low"
+    assert rule.rhat > 0.9
+    assert rule.ess > 5
+    (apart,) = moved(model, 30.0).report().rules
+    assert apart.rhat > 1.05
+
+
+def test_particles_report_their_distance_and_no_r_hat():
+    stein = regressor(LOW, inference=SVGD(particles=12, iterations=100)).fit(X, Y)
+    report = stein.report()
+    keys = {number.key for number in report.numbers}
+    assert {"spread", "logdensity"} <= keys
+    assert "rhat_max" not in keys
+    assert any("cannot check itself" in advice for advice in report.advice)
+    assert report.rules[0].rhat is None
+
+
+def test_populations_report_their_evidence_and_temperature():
+    plan = SMC(particles=30, moves=1, steps=5, polish=1)
+    report = regressor(inference=plan).fit(X, Y).report()
+    numbers = {number.key: number for number in report.numbers}
+    assert len(numbers["log_evidence"].value) == 2
+    assert numbers["temperature"].value == 1
+    assert report.rules == ()
+
+
+def test_a_classifier_reports_each_class():
+    plan = NUTS(chains=2, warmup=20, draws=20, max_depth=3)
+    clinic = OCBNNClassifier(
+        "if 3 <= x <= 4 then y in {low} [weight=1]",
+        hidden=(3,),
+        inference=plan,
+        random_state=0,
+    ).fit(X, np.where(Y > 0, "high", "low"))
+    text = str(clinic.report())
+    assert "classes high, low" in text
+    assert max(map(len, text.split("\n"))) <= 80

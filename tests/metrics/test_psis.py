@@ -1,0 +1,65 @@
+"""Pareto smoothing against ArviZ, and against ratios known in closed form."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from ocbnn.metrics.psis import fit_pareto, smooth, trust_limit
+
+
+def reference(log_weights):
+    """ArviZ's weights and shape, from whichever generation of it is installed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            from arviz_stats.base import array_stats
+        except ImportError:
+            import arviz
+
+            logs, k = arviz.psislw(log_weights.copy())
+        else:
+            logs, k = array_stats.psislw(log_weights.copy(), axis=-1)
+    return np.asarray(logs), float(k)
+
+
+@pytest.mark.parametrize("draws", [100, 1000, 4000])
+@pytest.mark.parametrize("spread", [0.05, 0.5, 1.0, 3.0])
+def test_weights_and_shape_agree_with_arviz(draws, spread):
+    logs = spread * np.random.default_rng(draws).standard_normal(draws)
+    ours, (theirs, k) = smooth(logs), reference(logs)
+    assert ours.pareto_k == pytest.approx(k, abs=1e-6)
+    assert np.allclose(ours.log_weights, theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [0.1, 0.5, 1.0])
+def test_the_fit_finds_the_shape_of_a_pareto_tail(shape):
+    share = (np.arange(2000) + 0.5) / 2000
+    numbers = np.expm1(-shape * np.log1p(-share)) / shape
+    found, scale = fit_pareto(numbers)
+    assert found == pytest.approx(shape, abs=0.05)
+    assert scale == pytest.approx(1.0, abs=0.05)
+
+
+def test_equal_weights_are_worth_all_draws_and_one_huge_weight_none():
+    same = smooth(np.full(200, -3.0))
+    assert same.pareto_k == -np.inf
+    assert same.ess == pytest.approx(200)
+    alone = np.zeros(200)
+    alone[7] = 50.0
+    assert smooth(alone).pareto_k == np.inf
+    assert smooth(alone).ess == pytest.approx(1.0)
+
+
+def test_a_wall_that_is_leaned_on_cannot_be_taken_away_by_weighting():
+    # Draws that lean on a wall e^-u have weights e^u without it: a Pareto tail of one.
+    prices = np.random.default_rng(0).exponential(size=4000)
+    assert smooth(prices).pareto_k > trust_limit(4000)
+    assert smooth(-prices).pareto_k < 0.5
+
+
+def test_a_smooth_ratio_gives_the_other_densitys_mean():
+    x = np.random.default_rng(1).standard_normal(20_000)
+    found = smooth(0.3 * x)  # from N(0, 1) to N(0.3, 1)
+    assert found.pareto_k < 0.5
+    assert np.sum(np.exp(found.log_weights) * x) == pytest.approx(0.3, abs=0.03)
