@@ -17,7 +17,7 @@ from ocbnn.datasets.clinical import (
     impute,
     read_windows,
 )
-from ocbnn.datasets.clinical.database import database, run
+from ocbnn.tables.database import database, run
 from tests.datasets.tiny_mimic import (
     LEVOPHED,
     NOREPINEPHRINE,

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ocbnn.core.errors import DataError
-from ocbnn.datasets.clinical.database import database, run
 from ocbnn.datasets.clinical.report import Report
 from ocbnn.datasets.clinical.table import FEATURES, ClinicalTable
 from ocbnn.datasets.clinical.tables import find_tables, open_tables, quoted
 from ocbnn.datasets.shipped import shipped
+from ocbnn.tables.database import database, run
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

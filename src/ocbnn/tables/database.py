@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ocbnn.core.errors import DataError, SettingError
 
@@ -15,12 +15,17 @@ if TYPE_CHECKING:
 
 @contextmanager
 def database(
-    memory: str, *, beside: Path | None = None, reading: Iterable[Path] = ()
+    memory: str,
+    *,
+    beside: Path | None = None,
+    reading: Iterable[Path] = (),
+    in_order: bool = False,
 ) -> Iterator["DuckDBPyConnection"]:
     """A database in a folder of its own, gone afterwards.
 
     What does not fit into `memory` is spilled to disk: into `beside`, or where the
     system keeps temporary files. `reading` are the files that errors may speak of.
+    `in_order` keeps rows in the order of their file, which takes more memory.
 
     Raises:
         SettingError: When `memory` is no amount of memory.
@@ -35,7 +40,7 @@ def database(
                 config={
                     "memory_limit": memory,
                     "temp_directory": f"{scratch}/spill",
-                    "preserve_insertion_order": False,
+                    "preserve_insertion_order": in_order,
                 },
             )
         except duckdb.Error as error:
@@ -55,7 +60,7 @@ def database(
 
 
 def run(
-    connection: "DuckDBPyConnection", text: str, values: dict[str, int] | None = None
+    connection: "DuckDBPyConnection", text: str, values: dict[str, Any] | None = None
 ) -> None:
     """Run statements so that Ctrl-C ends them at once.
 
@@ -74,10 +79,14 @@ def run(
 def _blamed(error: Exception, files: Iterable[Path]) -> str:
     for path in files:
         if str(path) in str(error):
+            hint = (
+                "It is no text in UTF-8: save it so."
+                if "not utf-8 encoded" in str(error)
+                else "A CSV file has one line of column names, and as many fields on "
+                "every other line."
+            )
             return (
-                f"{path}: this is no readable table. A CSV file has one line of column "
-                f"names, and commas between as many fields on every line. DuckDB says: "
-                f"{_gist(error)}"
+                f"{path}: this is no readable table. {hint} DuckDB says: {_gist(error)}"
             )
     return f"DuckDB could not finish: {_gist(error)}"
 

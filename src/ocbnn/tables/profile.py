@@ -1,0 +1,41 @@
+"""What is in a column: numbers or words, how many are missing, and their range."""
+
+import dataclasses
+from typing import Literal
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """One column of a table, summed up.
+
+    Attributes:
+        name: The column.
+        kind: "number" when every value is one, "text" when few are, "mixed" between,
+            "empty" without any value.
+        rows: All rows.
+        missing: Rows without a value.
+        distinct: How many different values there are.
+        whole: Whether all numbers are whole.
+        low: The least number.
+        middle: Quarter, half and three quarters of the numbers lie below these.
+        high: The greatest number.
+        levels: The most frequent values as text, most frequent first.
+        stray: The first value that is no number, of a mixed column, and its row.
+    """
+
+    name: str
+    kind: Literal["number", "text", "mixed", "empty"]
+    rows: int
+    missing: int
+    distinct: int
+    whole: bool = False
+    low: float = 0.0
+    middle: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    high: float = 0.0
+    levels: tuple[str, ...] = ()
+    stray: tuple[str, int] | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether nothing can be learned from it."""
+        return self.distinct < 2

@@ -1,0 +1,264 @@
+"""A table in a file: its columns summed up, its rows read in blocks, results added."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ocbnn.core.errors import DataError
+from ocbnn.core.words import listing, shorten, suggest
+from ocbnn.tables.database import database, run
+from ocbnn.tables.profile import Profile
+from ocbnn.tables.source import find_source
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+# How people write that a value is missing, besides leaving it out.
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
+# Kept in memory while rows are read; the rest of a large table stays on disk.
+MEMORY = "1GB"
+_MOST_LEVELS = 50
+_NUMERIC = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL")
+
+
+class Table:
+    """Rows of a file. Made by `open_table`, and usable only inside its `with`."""
+
+    def __init__(
+        self, path: Path, connection: "DuckDBPyConnection", names: tuple[str, ...]
+    ) -> None:
+        self.path, self.names, self._connection = path, names, connection
+        # DuckDB takes names that differ in case for one, so it sees numbers only.
+        described = self._all("DESCRIBE rows")
+        self._types = dict(zip(names, (row[1] for row in described), strict=True))
+        self.rows: int = self._one("SELECT count(*) FROM rows")[0]
+
+    def numbers(
+        self, names: Sequence[str], start: int = 0, stop: int | None = None
+    ) -> Float[np.ndarray, "rows columns"]:
+        """Columns of numbers, NaN where one is missing.
+
+        Raises:
+            DataError: When a value is no number, naming the first and its row.
+        """
+        if not names:
+            return np.zeros((len(range(*slice(start, stop).indices(self.rows))), 0))
+        found = self._fetch([self._number(name) for name in names], start, stop)
+        columns = [np.ma.filled(column.astype(float), np.nan) for column in found]
+        for name, column in zip(names, columns, strict=True):
+            if np.isnan(column).any() or np.isinf(column).any():
+                self._refuse_stray(name)
+        return np.stack(columns, axis=1)
+
+    def texts(
+        self, name: str, start: int = 0, stop: int | None = None
+    ) -> list[str | None]:
+        """A column as text, None where a value is missing."""
+        (found,) = self._fetch([self._level(name)], start, stop)
+        return [
+            None if one is np.ma.masked or one is None else str(one) for one in found
+        ]
+
+    def profile(self, name: str) -> Profile:
+        """What is in a column."""
+        text, number = self._text(name), self._number(name)
+        present, numbers, distinct, whole, low, high, middle = self._one(
+            f"SELECT count({text}), count({number}), count(DISTINCT {text}), "
+            f"coalesce(bool_and({number} = floor({number})), false), min({number}), "
+            f"max({number}), quantile_cont({number}, [0.25, 0.5, 0.75]) FROM rows"
+        )
+        kind = "number" if numbers == present else "mixed"
+        kind = "empty" if present == 0 else "text" if numbers < present / 2 else kind
+        numeric = {}
+        if numbers:
+            numeric = {"low": low, "high": high, "middle": tuple(middle)}
+        return Profile(
+            name,
+            kind,
+            self.rows,
+            self.rows - present,
+            distinct,
+            whole=kind == "number" and whole,
+            levels=self.levels(name, _MOST_LEVELS),
+            stray=self._stray(name) if kind == "mixed" else None,
+            **numeric,
+        )
+
+    def levels(self, name: str, most: int) -> tuple[str, ...]:
+        """The most frequent values of a column as text, ties in their own order."""
+        level = self._level(name)
+        rows = self._all(
+            f"SELECT {level} AS level, count(*) AS n FROM rows WHERE {level} IS NOT "
+            f"NULL GROUP BY level ORDER BY n DESC, level LIMIT {int(most)}"
+        )
+        return tuple(row[0] for row in rows)
+
+    def require(self, names: Sequence[str], role: str) -> None:
+        """Refuse names that no column has.
+
+        Raises:
+            DataError: Naming the columns that are missing, and those there are.
+        """
+        missing = [name for name in names if name not in self._types]
+        if missing:
+            near = suggest(missing[0], self.names) if len(missing) == 1 else ""
+            raise DataError(
+                f"{self.path}: there is no column {listing(map(repr, missing))}, which "
+                f"{role}.{near} Columns: {listing(self.names, 30)}."
+            )
+
+    def write(
+        self, path: Path, added: Iterator[Mapping[str, np.ndarray]], names: list[str]
+    ) -> int:
+        """Write all columns and more of them, block by block; returns the rows.
+
+        Args:
+            path: A CSV or Parquet file.
+            added: Blocks of new columns, each going on where the last one ended.
+            names: The new columns' names, in order.
+        """
+        taken = [name for name in names if name in self._types]
+        if taken:
+            raise DataError(
+                f"{self.path}: it already has the columns {listing(taken)}, which "
+                "would be added. Rename or remove them."
+            )
+        place = 0
+        for block in added:
+            place = self._keep(block, names, place)
+        spelled = [self._as_read(name, path) for name in self.names]
+        spelled += [f"a{i} AS {_quoted(name)}" for i, name in enumerate(names)]
+        chosen = "FORMAT parquet" if path.suffix == ".parquet" else "FORMAT csv, HEADER"
+        run(
+            self._connection,
+            f"COPY (SELECT {', '.join(spelled)} FROM rows JOIN added ON rows.rowid = "
+            f"added.place ORDER BY rows.rowid) TO {_literal(str(path))} ({chosen})",
+        )
+        return place
+
+    def _keep(
+        self, block: Mapping[str, np.ndarray], names: list[str], place: int
+    ) -> int:
+        count = len(block[names[0]])
+        columns: dict[str, Any] = {"place": np.arange(place, place + count)}
+        columns |= {f"a{i}": block[name] for i, name in enumerate(names)}
+        self._connection.register("block", columns)
+        what = "INSERT INTO added" if place else "CREATE TABLE added AS"
+        # DuckDB's own NaN would be written out as a word; nothing at all is clearer.
+        shown = [
+            f"CASE WHEN isnan(a{i}) THEN NULL ELSE a{i} END AS a{i}"
+            if np.issubdtype(block[name].dtype, np.floating)
+            else f"a{i}"
+            for i, name in enumerate(names)
+        ]
+        self._all(f"{what} SELECT place, {', '.join(shown)} FROM block")
+        self._connection.unregister("block")
+        return place + count
+
+    # How a column is spelled in SQL.
+
+    def _cell(self, name: str) -> str:
+        return f"c{self.names.index(name)}"
+
+    def _is_numeric(self, name: str) -> bool:
+        return any(word in self._types[name] for word in _NUMERIC)
+
+    def _text(self, name: str) -> str:
+        plain = f"trim(CAST({self._cell(name)} AS VARCHAR))"
+        words = ", ".join(_literal(word) for word in MISSING)
+        return f"CASE WHEN {plain} IN ({words}) THEN NULL ELSE {plain} END"
+
+    def _number(self, name: str) -> str:
+        cell = self._cell(name) if self._is_numeric(name) else self._text(name)
+        return f"nullif(TRY_CAST({cell} AS DOUBLE), 'nan'::DOUBLE)"
+
+    def _level(self, name: str) -> str:
+        # 1, 1.0 and 01 are one level of a column of codes, in CSV and in Parquet.
+        number, text = self._number(name), self._text(name)
+        whole = f"{number} = floor({number}) AND abs({number}) < 1e15"
+        return (
+            f"CASE WHEN {whole} THEN CAST(CAST({number} AS BIGINT) AS VARCHAR) "
+            f"ELSE {text} END"
+        )
+
+    def _as_read(self, name: str, path: Path) -> str:
+        cell = self._cell(name)
+        if path.suffix == ".parquet" and not self._is_numeric(name):
+            kind = self.profile(name).kind
+            cell = self._number(name) if kind == "number" else cell
+        return f"{cell} AS {_quoted(name)}"
+
+    # What goes to the database.
+
+    def _fetch(
+        self, spelled: list[str], start: int, stop: int | None
+    ) -> list[np.ma.MaskedArray]:
+        end = self.rows if stop is None else min(stop, self.rows)
+        aliased = ", ".join(f"{text} AS v{i}" for i, text in enumerate(spelled))
+        found = self._connection.execute(
+            f"SELECT {aliased} FROM rows WHERE rowid >= {int(start)} AND rowid < "
+            f"{int(end)} ORDER BY rowid"
+        ).fetchnumpy()
+        return [np.ma.asarray(found[f"v{i}"]) for i in range(len(spelled))]
+
+    def _all(self, query: str) -> list[tuple[Any, ...]]:
+        # To the last row: a result that is not read to its end blocks what follows.
+        return self._connection.execute(query).fetchall()
+
+    def _one(self, query: str) -> tuple[Any, ...]:
+        return next(iter(self._all(query)), ())
+
+    def _stray(self, name: str) -> tuple[str, int] | None:
+        text, number = self._text(name), self._number(name)
+        found = self._one(
+            f"SELECT {text}, rowid + 1 FROM rows WHERE {text} IS NOT NULL AND "
+            f"({number} IS NULL OR isinf({number})) ORDER BY rowid LIMIT 1"
+        )
+        return (found[0], found[1]) if found else None
+
+    def _refuse_stray(self, name: str) -> None:
+        stray = self._stray(name)
+        if stray is None:
+            return
+        text, row = stray
+        hint = "Write numbers with a decimal point, or leave the cell empty."
+        if "," not in text:
+            hint = "Write a number, or leave the cell empty."
+        raise DataError(
+            f"{self.path}, row {row}, column {name!r}: {shorten(repr(text), 40)} is no "
+            f"finite number. {hint}"
+        )
+
+
+@contextmanager
+def open_table(path: str | Path, memory: str = MEMORY) -> Iterator[Table]:
+    """Read a CSV or Parquet file into a database of its own, gone afterwards.
+
+    Raises:
+        DataError: When the file is missing, empty, or no table.
+    """
+    path = Path(path)
+    with database(memory, reading=[path], in_order=True) as connection:
+        source = find_source(connection, path)
+        cells = ", ".join(f"c{i}" for i in range(len(source.names)))
+        run(
+            connection,
+            f"CREATE TABLE rows AS SELECT * FROM ({source.query}) AS file({cells})",
+            source.values,
+        )
+        table = Table(path, connection, source.names)
+        if table.rows == 0:
+            raise DataError(f"{path}: it names columns, but has no rows.")
+        yield table
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
