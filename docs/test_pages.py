@@ -102,7 +102,7 @@ def test_text_and_python_in_the_table_are_the_same_rule(text: str, python: str) 
     names: dict[str, Any] = {name: getattr(ocbnn, name) for name in verbs}
     names |= {name: ocbnn.inputs(name) for name in ("x", "z", "bp")}
     names |= {name: ocbnn.outputs(name) for name in ("y", "a", "b", "action")}
-    names |= {"ocbnn": ocbnn, "F": ocbnn.functions}
+    names |= {"ocbnn": ocbnn, "F": ocbnn.functions, "d": ocbnn.d}
     example = f">>> ocbnn.rule({text!r}) == {python}\nTrue\n"
     test = doctest.DocTestParser().get_doctest(example, names, text, None, None)
     assert doctest.DocTestRunner().run(test).failed == 0

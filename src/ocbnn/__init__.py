@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Schema as Schema,
         bind as bind,
         custom as custom,
+        d as d,
         expect as expect,
         forbid as forbid,
         functions as functions,
@@ -54,7 +55,7 @@ __version__ = "0.1.0"
 # Rooms are opened when a name is first asked for, so that `import ocbnn` does nothing
 # and costs nothing; above is the same list for type checkers and editors.
 _HOMES = {
-    "ocbnn.rules": "Rule Schema bind custom expect forbid functions inputs outputs "
+    "ocbnn.rules": "Rule Schema bind custom d expect forbid functions inputs outputs "
     "require",
     "ocbnn.estimators": "OCBNNClassifier OCBNNRegressor",
     "ocbnn.inference": "HMC NUTS SMC SVGD Draws Plan sample",

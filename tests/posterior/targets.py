@@ -18,6 +18,7 @@ BOX = "if 1 <= x0 <= 3 and -2 <= x1 <= 0 then"
 RULES = {
     "require": f"{BOX} -0.5 <= y0 <= 0.5 [strength=20]",
     "forbid": f"{BOX} not (-1 <= y0 <= 1 and y1 <= y0^2) [strength=20]",
+    "slope": f"{BOX} d(y0, x1) >= 0.1*y1 or d(y1, x0, x1) < 0 [strength=20]",
     "expect": f"{BOX} y0 - y1 ~ Normal(x0*x1, 0.5)",
     "mixture": f"{BOX} y0 ~ 0.3*Normal(x0, 0.5) + 0.7*Normal(-x1, 1)",
     "region": f"{BOX} y0 ~ 0.3*Normal(x0, 5) + 0.7*Normal(-x1, 9) [per=region]",

@@ -28,6 +28,7 @@ def target(rules, X, Y, schema=SCHEMA):
     if classes is None:
         sizes["reference"] = jnp.asarray(Y)
         sizes["output_scale"] = jnp.asarray(units.y_scale)
+        sizes["input_scale"] = jnp.asarray(units.x_scale)
     terms = tuple(
         make_term(bind(parse_rule(rule), schema), jax.random.key(0), rows=X, **sizes)
         for rule in rules
@@ -63,6 +64,15 @@ RULES = {
     "a >= 0.02*t": "a >= (1/3)*t",
     "a^2 + b^2 <= 25": "a^2 + b^2 <= 25000000",
     "sqrt(a) <= 2": "sqrt(a) <= 63.245553203367585",
+    "d(a, h) >= 0.5": "d(a, h) >= 0.5",
+    "d(a, t) <= 0.006": "d(a, t) <= 0.1",
+    "d(a, h, t) >= 0.006 or b > 3": "d(a, h, t) >= 0.0001 or b > 3000",
+    "d(b, t)^2 <= 0.0009 + 0.0001*a*d(b, h, h)": (
+        "d(b, t)^2 <= 0.25 + a*d(b, h, h)/36"
+    ),
+    "d(b, t) ~ Normal(0.003*h, 0.02)": (
+        "d(b, t) ~ Normal(0.00005*h, 0.3333333333333333)"
+    ),
     "a ~ Normal(3 + h, 0.5)": "a ~ Normal(3000 + h, 500)",
     "b ~ 0.3*Normal(h, 0.5) + 0.7*Normal(2, 1)": (
         "b ~ 0.3*Normal(h, 500) + 0.7*Normal(2000, 1000)"

@@ -21,6 +21,7 @@ from ocbnn.rules import (
     Number,
     Or,
     Rule,
+    Slope,
 )
 
 
@@ -41,7 +42,7 @@ def build(plan):
     return tuple(map(build, plan)) if isinstance(plan, tuple) else plan
 
 
-NAMES = ["x", "y", "mean bp", "if", "exp", "Normal", "a`b", "été", "x.1"]
+NAMES = ["x", "y", "mean bp", "if", "exp", "Normal", "a`b", "été", "x.1", "d", "rises"]
 numbers = plans(Number, st.floats(allow_nan=False, allow_infinity=False))
 some_names = plans(Name, st.sampled_from(NAMES))
 positives = st.floats(1e-6, 1e6)
@@ -57,7 +58,12 @@ def _grow_expression(inner):
     )
 
 
-expressions = st.recursive(numbers | some_names, _grow_expression, max_leaves=6)
+slopes = plans(
+    Slope, some_names, st.lists(some_names, min_size=1, max_size=2).map(tuple)
+)
+expressions = st.recursive(
+    numbers | some_names | slopes, _grow_expression, max_leaves=6
+)
 
 labels = st.one_of(
     st.text(min_size=1, max_size=6),

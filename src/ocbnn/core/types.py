@@ -1,6 +1,6 @@
 """The few types that every room shares."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from jaxtyping import Array, Float, Int, Key
@@ -18,13 +18,20 @@ Targets: TypeAlias = Float[Array, "rows outputs"] | Int[Array, " rows"]
 Function: TypeAlias = Callable[[Input], Output]
 
 
-class Site(NamedTuple):
-    """One input, the function, and its value there.
+# Which inputs a function is differentiated along, by position: `(2,)` is a slope,
+# `(2, 2)` a curvature.
+Along: TypeAlias = tuple[int, ...]
+# Derivatives of all outputs, each laid out like the outputs themselves.
+Slopes: TypeAlias = Mapping[Along, Any]
+NO_SLOPES: Slopes = {}
 
-    The value is carried along because data and points share one forward pass; the
-    function is there for claims that look around the point (slopes, curvature).
+
+class Site(NamedTuple):
+    """One input, the function's value there, and the slopes that a claim speaks of.
+
+    The value is carried along because data and points share one forward pass.
     """
 
     x: Input
     y: Output
-    function: Function
+    slopes: Slopes

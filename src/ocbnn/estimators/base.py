@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocbnn.core.errors import InferenceWarning, SettingError
 from ocbnn.core.randomness import key_from, numpy_generator
-from ocbnn.core.types import RandomKey
+from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
 from ocbnn.estimators.report import Report
 from ocbnn.estimators.reporting import (
@@ -229,7 +229,21 @@ class RuleFollower(BaseEstimator, abc.ABC):
             X=self._X,
             observed=self._Y,
             predicted=self._rule_prediction(self._X),
+            slopes=self._slopes(bound, xs, 1000),
+            predicted_slopes={
+                # The slope of the mean function is the mean of the slopes.
+                along: values.mean(axis=0)
+                for along, values in self._slopes(bound, self._X).items()
+            },
         )
+
+    def _slopes(
+        self, bound: BoundRule, X: np.ndarray, most: int | None = None
+    ) -> dict[Along, np.ndarray]:
+        """Slopes that the rule speaks of, of the same draws as `_rule_values`."""
+        if not bound.slopes:
+            return {}
+        return self._predictive.slopes(X, bound.slopes, most)
 
     @abc.abstractmethod
     def _rule_prediction(self, X: np.ndarray) -> np.ndarray: ...

@@ -47,9 +47,12 @@ def make_terms(
     if not bounds:
         return ()
     reference = None if Y is None else jax.numpy.asarray(Y, float)
-    scale = None if units is None else jax.numpy.asarray(units.y_scale, float)
+    scales = {}
+    if units is not None:
+        scales["output_scale"] = jax.numpy.asarray(units.y_scale, float)
+        scales["input_scale"] = jax.numpy.asarray(units.x_scale, float)
     terms = tuple(
-        make_term(bound, one, rows=X, reference=reference, output_scale=scale)
+        make_term(bound, one, rows=X, reference=reference, **scales)
         for bound, one in zip(bounds, jax.random.split(key, len(bounds)), strict=True)
     )
     points = np.concatenate([np.asarray(term.points, float) for term in terms])

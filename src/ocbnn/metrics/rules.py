@@ -5,10 +5,17 @@ import dataclasses
 import numpy as np
 from jaxtyping import Float, Int
 
+from ocbnn.core.types import Slopes
 from ocbnn.rules import BoundRule
 from ocbnn.rules.region import region_of
 
 DrawValues = Float[np.ndarray, "draws points outputs"] | Int[np.ndarray, "draws points"]
+
+
+_NO_SLOPES_IN_DATA = (
+    "the rule speaks of slopes, which functions have and rows of data have not, so "
+    "data_violation is unknown"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +30,7 @@ class RuleCheck:
         rows_in_region: How many data rows the rule speaks about.
         data_violation: Share of those rows whose own observation breaks it.
         prediction_violation: Share of those rows whose prediction breaks it.
+        remark: What could not be measured, and why; None where all could.
     """
 
     rule: str
@@ -32,13 +40,17 @@ class RuleCheck:
     rows_in_region: int = 0
     data_violation: float | None = None
     prediction_violation: float | None = None
+    remark: str | None = None
 
 
 def broken(
-    bound: BoundRule, xs: Float[np.ndarray, "points inputs"], values: DrawValues
+    bound: BoundRule,
+    xs: Float[np.ndarray, "points inputs"],
+    values: DrawValues,
+    slopes: Slopes | None = None,
 ) -> np.ndarray:
     """Where each draw breaks the rule: an array of (draws, points)."""
-    return ~bound.holds(xs, values)
+    return ~bound.holds(xs, values, slopes)
 
 
 def check_rule(
@@ -49,6 +61,8 @@ def check_rule(
     X: Float[np.ndarray, "rows inputs"] | None = None,
     observed: np.ndarray | None = None,
     predicted: np.ndarray | None = None,
+    slopes: Slopes | None = None,
+    predicted_slopes: Slopes | None = None,
 ) -> RuleCheck:
     """Measure one rule at points of its region and on data rows.
 
@@ -59,11 +73,13 @@ def check_rule(
         X: Data rows.
         observed: Their observations, or class numbers.
         predicted: Their predictions, or class numbers.
+        slopes: Every draw's slopes at `xs`, for a rule that speaks of them.
+        predicted_slopes: The prediction's slopes at `X`.
     """
     # Points on the region's edge are rounded and may lie a hair outside of it, where
     # the rule is silent; so its claim is judged wherever they are.
     everywhere = region_of(None, bound.schema.inputs, bound.name)
-    wrong = broken(dataclasses.replace(bound, region=everywhere), xs, values)
+    wrong = broken(dataclasses.replace(bound, region=everywhere), xs, values, slopes)
     worst = None
     if wrong.any():
         worst = tuple(float(v) for v in xs[int(np.argmax(wrong.mean(axis=0)))])
@@ -71,10 +87,11 @@ def check_rule(
     if X is not None:
         inside = bound.applies(X)
         rows = int(inside.sum())
-        if rows and observed is not None:
+        if rows and observed is not None and not bound.slopes:
             on_data = float((~bound.holds(X, observed))[inside].mean())
         if rows and predicted is not None:
-            on_prediction = float((~bound.holds(X, predicted))[inside].mean())
+            held = bound.holds(X, predicted, predicted_slopes)
+            on_prediction = float((~held)[inside].mean())
     return RuleCheck(
         bound.name,
         float(wrong.mean()),
@@ -83,4 +100,5 @@ def check_rule(
         rows,
         on_data,
         on_prediction,
+        _NO_SLOPES_IN_DATA if bound.slopes else None,
     )

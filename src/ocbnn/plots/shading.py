@@ -37,9 +37,9 @@ def shade_rules(
 
     Outputs that break a rule are red and hatched; what a rule expects is a green line
     with a band of ±2 sd; both only over the rule's region, and exactly there. A rule
-    that cannot be drawn here (a custom term, a relation between several outputs) marks
-    its region at the foot of the axes and says so in the legend. Rules about other
-    outputs are left out, and so are those that the axes already show.
+    that cannot be drawn here (a custom term, slopes, a relation between several
+    outputs) marks its region at the foot of the axes and says so in the legend. Rules
+    about other outputs are left out, and so are those that the axes already show.
 
     Args:
         ax: Where to draw.
@@ -58,11 +58,12 @@ def shade_rules(
     for rule, name in zip(rules, labels(rules), strict=True):
         outputs = mentioned(rule, "output")
         view = _View(rule, input, output, at, xlim, ylim)
-        if isinstance(rule.claim, Forbidden) and outputs == [output]:
+        drawable = outputs == [output] and not rule.slopes
+        if isinstance(rule.claim, Forbidden) and drawable:
             label, hatch = f"forbidden by “{name}”", next(hatches)
             if label not in present:
                 _forbidden(ax, view, label, HATCHES[hatch % len(HATCHES)])
-        elif isinstance(rule.claim, Expectation) and outputs == [output]:
+        elif isinstance(rule.claim, Expectation) and drawable:
             label, dash = f"expected by “{name}”, ±2 sd", next(dashes)
             if label not in present:
                 _expected(
@@ -181,6 +182,8 @@ def _foot(ax: Axes, view: _View, label: str) -> None:
 def _why_not(rule: BoundRule, outputs: list[int]) -> str:
     if not rule.is_checkable:
         return "speaks here (custom)"
+    if rule.slopes:
+        return "speaks of slopes here"
     return f"relates {listing(rule.schema.outputs[i] for i in outputs)} here"
 
 

@@ -26,8 +26,8 @@ def violation_profile(
     """Draw the share of draws that break each rule, along its region only.
 
     A rule that every draw keeps is a line at zero. The legend gives the share over all
-    draws and all inputs of `x` in the region; custom rules, which cannot be broken, are
-    named there as such.
+    draws and all inputs of `x` in the region; custom rules, which cannot be broken, and
+    rules about slopes, which values do not show, are named there as such.
 
     Args:
         ax: Where to draw.
@@ -73,6 +73,8 @@ def _share(
 ) -> tuple[np.ndarray, str]:
     if not rule.is_checkable:
         return np.full(len(X), np.nan), "custom, cannot be broken"
+    if rule.slopes:
+        return np.full(len(X), np.nan), "about slopes, which `values` have not"
     share = (~rule.holds(X, _outputs(rule, values, len(X)))).mean(axis=0)
     if not inside.any():
         return share, "no input of `x` in its region"

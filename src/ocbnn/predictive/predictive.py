@@ -1,7 +1,7 @@
 """What the draws say about inputs: function values, means, spreads and intervals."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import equinox as eqx
 import jax
@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
-from ocbnn.core.types import Inputs, Position
+from ocbnn.core.slopes import slope_scale, slopes_at
+from ocbnn.core.types import Along, Input, Inputs, Position
 from ocbnn.core.units import Units
 from ocbnn.networks import Network
 from ocbnn.posterior import (
@@ -52,6 +53,29 @@ class Predictive:
         """Every draw's function at every row; at most `most` draws, evenly chosen."""
         some = self if most is None or most >= self.size else self._some(most)
         return np.concatenate(list(some._blocks(X)), axis=1)
+
+    def slopes(
+        self,
+        X: Float[np.ndarray, "rows inputs"],
+        alongs: Sequence[Along],
+        most: int | None = None,
+    ) -> dict[Along, FunctionValues]:
+        """Derivatives of the same draws' functions as `functions` answers with."""
+        some = self if most is None or most >= self.size else self._some(most)
+        weights = jax.tree.map(jnp.asarray, some.draws.weights)
+        blocks = [
+            jax.tree.map(
+                lambda values, count=count: np.asarray(values, float)[:, :count],
+                _slopes(self.network, weights, xs, tuple(alongs)),
+            )
+            for xs, count in some._padded(X)
+        ]
+        units = self.units or Units.plain(self.network.inputs, self.network.outputs)
+        return {
+            along: np.concatenate([block[along] for block in blocks], axis=1)
+            * slope_scale(along, units.y_scale, units.x_scale)
+            for along in alongs
+        }
 
     def mean_and_sd(
         self, X: Float[np.ndarray, "rows inputs"]
@@ -163,6 +187,16 @@ class Predictive:
 @eqx.filter_jit
 def _values(network: Network, weights: Position, xs: Inputs) -> jax.Array:
     return jax.vmap(network.batch, in_axes=(0, None))(weights, xs)
+
+
+@eqx.filter_jit
+def _slopes(
+    network: Network, weights: Position, xs: Inputs, alongs: tuple[Along, ...]
+) -> dict[Along, jax.Array]:
+    def one(weights: Position, x: Input) -> dict[Along, jax.Array]:
+        return slopes_at(lambda x: network.apply(weights, x), x, alongs)
+
+    return jax.vmap(jax.vmap(one, (None, 0)), (0, None))(weights, xs)
 
 
 @eqx.filter_jit

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 
 from ocbnn.core.errors import RuleError
 from ocbnn.core.points import OwnPoints, PointSampler
+from ocbnn.core.slopes import slope_scale, slopes_at
 from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar, Site
 from ocbnn.priors.claims import (
     AtomScales,
@@ -52,7 +53,8 @@ class RuleTerm(eqx.Module):
     def log_g(self, xs: Inputs, ys: Outputs, function: Function) -> Scalar:
         """`log g(W|C)` of this rule, given the network's values at its points."""
         rule, claim = self.bound.rule, self.bound.claim
-        sites = lambda one: jax.vmap(lambda x, y: one(Site(x, y, function)))(xs, ys)
+        slopes = jax.vmap(lambda x: slopes_at(function, x, self.bound.slopes))(xs)
+        sites = lambda one: jax.vmap(lambda *site: one(Site(*site)))(xs, ys, slopes)
         weight = _share_of_each_point(self.bound, xs.shape[0])
         match claim:
             case Forbidden():
@@ -80,6 +82,7 @@ def make_term(
     rows: np.ndarray | None = None,
     reference: Float[Array, "rows outputs"] | None = None,
     output_scale: Float[Array, " outputs"] | None = None,
+    input_scale: Float[Array, " inputs"] | None = None,
 ) -> RuleTerm:
     """Place a rule's points and measure its claims.
 
@@ -90,6 +93,7 @@ def make_term(
         reference: Typical outputs, at which the claims' slopes are measured.
         output_scale: The natural size of each output; one when left out, as in the
             paper, whose problems are not standardised.
+        input_scale: That of each input, for claims about slopes; one when left out.
     """
     key_make, key_points = jax.random.split(key)
     sampler = make_sampler(bound, key_make, rows)
@@ -105,7 +109,13 @@ def make_term(
             outputs = len(bound.schema.outputs)
             ys = jnp.zeros((1, outputs)) if reference is None else reference
             xs, ys = _evenly(points, 16), _evenly(ys, 64)
-            scales = atom_scales(bound.claim, xs, ys, output_scale)
+            if input_scale is None:
+                input_scale = jnp.ones(len(bound.schema.inputs), output_scale.dtype)
+            slopes = {
+                along: slope_scale(along, output_scale, input_scale)
+                for along in bound.slopes
+            }
+            scales = atom_scales(bound.claim, xs, ys, output_scale, slopes)
     if isinstance(bound.claim, CustomTerm):
         _check_custom(bound, bound.claim, points)
     return RuleTerm(bound, sampler, points, scales)

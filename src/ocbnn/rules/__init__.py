@@ -19,6 +19,7 @@ from ocbnn.rules.conditions import (
 from ocbnn.rules.conflicts import Conflict as Conflict, find_conflict as find_conflict
 from ocbnn.rules.evaluate import evaluate as evaluate
 from ocbnn.rules.limits import output_limits as output_limits
+from ocbnn.rules.naming import d as d, inputs as inputs, outputs as outputs
 from ocbnn.rules.normal_form import Atom as Atom
 from ocbnn.rules.parse import parse_rule as parse_rule
 from ocbnn.rules.region import Region as Region
@@ -34,8 +35,7 @@ from ocbnn.rules.tree import (
     Name as Name,
     Negate as Negate,
     Number as Number,
-    inputs as inputs,
-    outputs as outputs,
+    Slope as Slope,
 )
 from ocbnn.rules.verbs import (
     custom as custom,

@@ -18,6 +18,7 @@ from ocbnn.rules.parse import parse_rule
 from ocbnn.rules.region import region_of
 from ocbnn.rules.rule import Custom, Expect, Rule
 from ocbnn.rules.schema import Schema
+from ocbnn.rules.slopes import bind_slope
 from ocbnn.rules.tree import (
     Binary,
     Call,
@@ -27,6 +28,7 @@ from ocbnn.rules.tree import (
     Membership,
     Name,
     Negate,
+    Slope,
 )
 from ocbnn.rules.words import listing, shorten
 
@@ -206,7 +208,9 @@ def _condition(condition: Condition, schema: Schema) -> Condition:
     raise RuleError(f"({condition}) is no condition this library knows.")
 
 
-def _expression(expr: Expression, schema: Schema) -> Expression:
+def _expression(  # noqa: PLR0911 (one per kind of node)
+    expr: Expression, schema: Schema
+) -> Expression:
     match expr:
         case Name():
             return schema.column(expr)
@@ -219,4 +223,6 @@ def _expression(expr: Expression, schema: Schema) -> Expression:
             return dataclasses.replace(expr, args=bound)
         case Column():
             return schema.column(Name(expr.name, expr.kind))
+        case Slope():
+            return bind_slope(expr, schema)
     return expr

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ocbnn.core.errors import DataError
+from ocbnn.core.types import NO_SLOPES, Along, Slopes
 from ocbnn.rules.conditions import Condition
 from ocbnn.rules.evaluate import evaluate, truth
-from ocbnn.rules.normal_form import Terms
+from ocbnn.rules.normal_form import Terms, slopes_in
 from ocbnn.rules.region import Region
 from ocbnn.rules.rule import Rule
 from ocbnn.rules.schema import Schema
@@ -78,32 +79,47 @@ class BoundRule:
         """Whether data can break the rule; a custom term has no notion of that."""
         return not isinstance(self.claim, CustomTerm)
 
+    @functools.cached_property
+    def slopes(self) -> tuple[Along, ...]:
+        """Along which inputs the claim speaks of slopes; empty for most rules."""
+        match self.claim:
+            case Forbidden(_, condition):
+                nodes = [condition]
+            case Expectation(target):
+                nodes = [target]
+            case _:
+                nodes = []
+        return tuple(sorted({s.along for node in nodes for s in slopes_in(node)}))
+
     def applies(self, X: np.ndarray) -> np.ndarray:
         """Whether each row (n, inputs) lies in the rule's region."""
         return self.region.contains(X)
 
-    def holds(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    def holds(
+        self, X: np.ndarray, Y: np.ndarray, slopes: Slopes | None = None
+    ) -> np.ndarray:
         """Whether the rule holds at each row, exactly; outside its region it does.
 
         `Y` is (..., n, outputs), or class indices (..., n); leading axes are kept. An
-        expectation holds within 2 sd of any mean. A custom rule always holds.
+        expectation holds within 2 sd of any mean. A custom rule always holds. A rule
+        about slopes needs those of `self.slopes`, each laid out like `Y`.
         """
         X = np.asarray(X, dtype=np.float64)
         outside = ~self.applies(X)
         Y = self._outputs(np.asarray(Y), len(X))
         return np.broadcast_to(
-            outside | self._claim_holds(X, Y),
+            outside | self._claim_holds(X, Y, self._known_slopes(slopes, Y.shape)),
             Y.shape if self.schema.is_classification else Y.shape[:-1],
         ).copy()
 
-    def _claim_holds(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    def _claim_holds(self, X: np.ndarray, Y: np.ndarray, slopes: Slopes) -> np.ndarray:
         match self.claim:
             case Forbidden(_, condition):
-                return truth(condition, X, Y, np)
+                return truth(condition, X, Y, np, slopes)
             case AllowedClasses(mask):
                 return np.array(mask)[Y]
             case Expectation(target, means, sds):
-                value = evaluate(target, X, Y, np)
+                value = evaluate(target, X, Y, np, slopes)
                 near = [
                     np.abs(value - evaluate(mean, X, Y, np)) <= 2 * sd
                     for mean, sd in zip(means, sds, strict=True)
@@ -111,6 +127,24 @@ class BoundRule:
                 return functools.reduce(np.logical_or, near)
             case CustomTerm():
                 return np.ones(len(X), dtype=bool)
+
+    def _known_slopes(self, slopes: Slopes | None, shape: tuple[int, ...]) -> Slopes:
+        if not self.slopes:
+            return NO_SLOPES
+        if slopes is None:
+            raise DataError(
+                f"rule {self.name!r} speaks of slopes, which functions have and rows "
+                "of data have not. Pass `slopes`, or check a fitted model with "
+                "`check_rules()`."
+            )
+        known = {along: np.asarray(slopes[along], float) for along in self.slopes}
+        for along, values in known.items():
+            if values.shape != shape:
+                raise DataError(
+                    f"slopes for rule {self.name!r} are laid out like the outputs, "
+                    f"{shape}, but those along {along} have shape {values.shape}."
+                )
+        return known
 
     def _outputs(self, Y: np.ndarray, rows: int) -> np.ndarray:
         if self.schema.classes is not None:

@@ -1,6 +1,6 @@
 """Conditions joined by and, or and not; what they compare lives in `tree`.
 
->>> from ocbnn.rules.tree import inputs
+>>> from ocbnn.rules.naming import inputs
 >>> a, b = inputs("a", "b")
 >>> print((a < 1) & ~(b > 2) | (a.between(5, 6)))
 a < 1 and not b > 2 or 5 <= a <= 6
@@ -68,7 +68,7 @@ class Condition(Node):
     def implies(self, then: object) -> "Condition":
         """Say that `then` holds wherever this one does.
 
-        >>> from ocbnn.rules.tree import outputs
+        >>> from ocbnn.rules.naming import outputs
         >>> a, b = outputs("a", "b")
         >>> print((a > 0).implies(b > 0))
         (if a > 0 then b > 0)

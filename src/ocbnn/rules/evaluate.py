@@ -8,11 +8,12 @@ array([ 4., inf])
 
 import functools
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ocbnn.core.errors import RuleError
+from ocbnn.core.types import NO_SLOPES, Slopes
 from ocbnn.rules.conditions import And, Condition, Not, Or
 from ocbnn.rules.tree import (
     Binary,
@@ -22,6 +23,7 @@ from ocbnn.rules.tree import (
     Expression,
     Negate,
     Number,
+    Slope,
 )
 
 _OPERATORS = {
@@ -39,40 +41,56 @@ _COMPARE = {
 _JOINED = {"min": "minimum", "max": "maximum"}
 
 
-def evaluate(expr: Expression, x: Any, y: Any, xp: Any) -> Any:
+def evaluate(
+    expr: Expression, x: Any, y: Any, xp: Any, slopes: Slopes = NO_SLOPES
+) -> Any:
     """Value of a bound expression at inputs `x` (..., inputs) and outputs `y`.
 
-    `y` has shape (..., outputs), or is None where no output is mentioned. `xp` is
-    `numpy` or `jax.numpy`. Constants stay Python floats, so the arrays' dtype rules; a
-    constant expression has the shape of one column of `x`.
+    `y` has shape (..., outputs), or is None where no output is mentioned, and so has
+    each of the `slopes` that are mentioned. `xp` is `numpy` or `jax.numpy`. Constants
+    stay Python floats, so the arrays' dtype rules; a constant expression has the shape
+    of one column of `x`.
     """
     # NumPy would warn of 1/0 and log(-1); inf and nan answer comparisons well enough.
     with np.errstate(all="ignore"):
-        value = _value(expr, x, y, xp)
+        value = _value(expr, _Place(x, y, xp, slopes))
     return xp.full_like(x[..., 0], value) if isinstance(value, float) else value
 
 
-def truth(condition: Condition, x: Any, y: Any, xp: Any) -> Any:
+def truth(
+    condition: Condition, x: Any, y: Any, xp: Any, slopes: Slopes = NO_SLOPES
+) -> Any:
     """Whether a bound condition holds, exactly as written: `<` is not `<=`."""
     with np.errstate(all="ignore"):
-        value = _truth(condition, x, y, xp)
+        value = _truth(condition, _Place(x, y, xp, slopes))
     return xp.full_like(x[..., 0], value, dtype=bool) if np.ndim(value) == 0 else value
 
 
-def _value(expr: Expression, x: Any, y: Any, xp: Any) -> Any:
+class _Place(NamedTuple):
+    """Where an expression is evaluated, and in which of the two libraries."""
+
+    x: Any
+    y: Any
+    xp: Any
+    slopes: Slopes
+
+
+def _value(expr: Expression, at: _Place) -> Any:  # noqa: PLR0911 (one per kind of node)
     match expr:
         case Number(value):
             return value
         case Column("input", index):
-            return x[..., index]
+            return at.x[..., index]
         case Column(_, index):
-            return y[..., index]
+            return at.y[..., index]
+        case Slope(Column(_, index)) if expr.along in at.slopes:
+            return at.slopes[expr.along][..., index]
         case Negate(part):
-            return -_value(part, x, y, xp)
+            return -_value(part, at)
         case Binary(op, left, right):
-            return _binary(op, _value(left, x, y, xp), _value(right, x, y, xp))
+            return _binary(op, _value(left, at), _value(right, at))
         case Call(function, args):
-            return _call(function, [_value(arg, x, y, xp) for arg in args], xp)
+            return _call(function, [_value(arg, at) for arg in args], at.xp)
     raise RuleError(
         f"({expr}) is not bound to columns yet. Write `bind(rule, schema)` first."
     )
@@ -101,16 +119,16 @@ def _call(function: str, values: list[Any], xp: Any) -> Any:
     return float(value) if constant else value
 
 
-def _truth(condition: Condition, x: Any, y: Any, xp: Any) -> Any:
+def _truth(condition: Condition, at: _Place) -> Any:
     match condition:
         case Comparison(op, left, right):
-            return _COMPARE[op](_value(left, x, y, xp), _value(right, x, y, xp))
+            return _COMPARE[op](_value(left, at), _value(right, at))
         case Not(part):
-            return xp.logical_not(_truth(part, x, y, xp))
+            return at.xp.logical_not(_truth(part, at))
         case And(parts):
-            values = [_truth(part, x, y, xp) for part in parts]
-            return functools.reduce(xp.logical_and, values)
+            values = [_truth(part, at) for part in parts]
+            return functools.reduce(at.xp.logical_and, values)
         case Or(parts):
-            values = [_truth(part, x, y, xp) for part in parts]
-            return functools.reduce(xp.logical_or, values)
+            values = [_truth(part, at) for part in parts]
+            return functools.reduce(at.xp.logical_or, values)
     raise RuleError(f"({condition}) has no truth at numbers: it speaks of classes.")

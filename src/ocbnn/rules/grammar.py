@@ -5,11 +5,11 @@ never goes back, and its time is linear in the text.
 """
 
 import dataclasses
-import math
 
 from ocbnn.core.errors import RuleError, RuleSyntaxError
 from ocbnn.rules.conditions import And, Condition, Node, Not, Or
-from ocbnn.rules.tokens import EQUALITY, Token, syntax_error
+from ocbnn.rules.reader import Reader
+from ocbnn.rules.tokens import EQUALITY, Token
 from ocbnn.rules.tree import (
     COMPARISONS,
     Binary,
@@ -20,10 +20,18 @@ from ocbnn.rules.tree import (
     Name,
     Negate,
     Number,
+    Slope,
 )
-from ocbnn.rules.words import FUNCTIONS, KEYWORDS, TRUTHS, Label, listing, suggest
+from ocbnn.rules.words import (
+    FUNCTIONS,
+    KEYWORDS,
+    SLOPE,
+    TRUTHS,
+    Label,
+    listing,
+    suggest,
+)
 
-MOST_PARENTHESES = 100
 # `either` repeats both of its sides, so each level doubles the tree.
 MOST_EITHERS = 6
 WHOLE_CLAIM = (
@@ -33,44 +41,16 @@ WHOLE_CLAIM = (
 
 _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _UNARY, _POWER = range(1, 9)
 _LEVEL = {"or": _OR, "and": _AND, "in": _COMPARE, "not": _COMPARE}
+_LEVEL |= {"rises": _COMPARE, "falls": _COMPARE}
 _LEVEL |= dict.fromkeys(COMPARISONS, _COMPARE)
 _LEVEL |= {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "**": _POWER}
 
 
 @dataclasses.dataclass
-class Parser:
-    """A place in a list of tokens; every method reads on from there."""
+class Parser(Reader):
+    """Reads conditions and expressions; every method reads on from the place."""
 
-    text: str
-    tokens: list[Token]
-    place: int = 0
-    depth: int = 0
     eithers: int = 0
-
-    @property
-    def here(self) -> Token:
-        """The token not yet read."""
-        return self.tokens[self.place]
-
-    def fail(self, message: str, token: Token | None = None) -> RuleSyntaxError:
-        """Make an error that points at a token, or at the one not yet read."""
-        return syntax_error(self.text, (token or self.here).at, message)
-
-    def advance(self) -> Token:
-        """Read one token; the end is never passed."""
-        token = self.here
-        self.place = min(self.place + 1, len(self.tokens) - 1)
-        return token
-
-    def sees(self, *words: str) -> bool:
-        """Whether the next token is one of these signs or keywords."""
-        return self.here.kind in ("sign", "name") and self.here.text in words
-
-    def take(self, word: str, why: str) -> Token:
-        """Read this sign or keyword, or say why it belongs here."""
-        if not self.sees(word):
-            raise self.fail(f"found {self.here} where `{word}` belongs: {why}")
-        return self.advance()
 
     def condition(self, level: int = _OR) -> Condition:
         """Read a condition."""
@@ -111,42 +91,6 @@ class Parser:
             start,
         )
 
-    def refuse_leftover(self) -> None:
-        """Say what is wrong with a token that continues nothing."""
-        token = self.here
-        if token.kind == "end":
-            return
-        if token.text == "=" and token.kind == "sign":
-            raise self.fail(EQUALITY)
-        if token.kind == "sign" and token.text == ")":
-            raise self.fail("this `)` closes nothing: take it away, or write its `(`")
-        if token.kind == "sign" and token.text == "[":
-            raise self.fail(
-                "brackets hold a rule's options and come last, `[strength=1e4]`; there "
-                "is no indexing: write a column's name"
-            )
-        if token.kind == "name" and token.text == "then":
-            raise self.fail("`then` without `if`: write `if CONDITION then CLAIM`")
-        raise self.fail(
-            f"found {token} where the rule should go on with an operator, such as `+`, "
-            f"`<=` or `and`, or end.{self._leftover_hint(token)}"
-        )
-
-    def _leftover_hint(self, token: Token) -> str:
-        before = self.tokens[max(self.place - 1, 0)]
-        small = before.text.lower()
-        if small in KEYWORDS and small != before.text:
-            return f" Write `{small}` in small letters."
-        if token.text == "between":
-            return f" Write `2 <= {before.text} <= 3`."
-        if token.text == "," and before.kind == "number":
-            return " Write a thousand as `1000`, and a half as `0.5`."
-        near = suggest(token.text, KEYWORDS) if token.kind == "name" else ""
-        if not near and token.kind == before.kind == "name":
-            both = f"{before.text} {token.text}"
-            return f" A name with a space stands in backticks: `` `{both}` ``."
-        return near
-
     def node(self, level: int) -> Node:
         """Read operators that bind at least as tightly as `level`."""
         start = self.here
@@ -175,6 +119,8 @@ class Parser:
         if self.sees("in", "not"):
             return self._membership(self.as_expression(left, start), start)
         left = self.as_expression(left, start)
+        if self.sees("rises", "falls"):
+            return self._trend(left)
         if level == _COMPARE:
             return self._chain(left)
         op = self.advance().text
@@ -200,6 +146,13 @@ class Parser:
             parts.append(Comparison(op.text, left, right))
             left = right
         return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def _trend(self, left: Expression) -> Condition:
+        """`y rises with x` is `d(y, x) >= 0` in words."""
+        word = self.advance().text
+        self.take("with", f"write `y {word} with x`")
+        slope = Slope(left, (self.as_expression(self.node(_SUM), self.here),))
+        return slope >= 0 if word == "rises" else slope <= 0
 
     def _membership(self, left: Expression, start: Token) -> Condition:
         negated = self.sees("not")
@@ -244,17 +197,6 @@ class Parser:
             'quotes, `{treat, 3, "wait and see"}`'
         )
 
-    def number(self) -> float:
-        """Read a number without a sign."""
-        token = self.here
-        if token.kind != "number":
-            raise self.fail(f"found {token} where a number belongs, such as `0.5`")
-        value = float(token.text)
-        if not math.isfinite(value):
-            raise self.fail("this number is too large: leave the bound out instead")
-        self.advance()
-        return value
-
     def _first(self, level: int) -> Node:  # noqa: PLR0911 (one per kind of token)
         token = self.here
         if token.kind == "number":
@@ -272,7 +214,7 @@ class Parser:
             return self._group()
         if self.sees("not") and level <= _NOT:
             self.advance()
-            self._descend(token)
+            self.descend(token)
             part = self.condition(_NOT)
             self.depth -= 1
             return Not(part)
@@ -302,17 +244,8 @@ class Parser:
             return self.fail(f"the text ends where {wanted} belongs")
         return self.fail(f"found {token} where {wanted} belongs: a side is missing")
 
-    def _descend(self, token: Token) -> None:
-        self.depth += 1
-        if self.depth > MOST_PARENTHESES:
-            raise self.fail(
-                f"more than {MOST_PARENTHESES} levels inside one another: split the "
-                "rule",
-                token,
-            )
-
     def _signed(self, sign: Token) -> Node:
-        self._descend(sign)
+        self.descend(sign)
         after = self.here
         part = self.as_expression(self.node(_UNARY), after)
         self.depth -= 1
@@ -323,7 +256,7 @@ class Parser:
 
     def _group(self) -> Node:
         opening = self.advance()
-        self._descend(opening)
+        self.descend(opening)
         if self.sees("if"):
             self.advance()
             given = self.condition()
@@ -343,7 +276,7 @@ class Parser:
 
     def _either(self) -> Condition:
         start = self.advance()
-        self._descend(start)
+        self.descend(start)
         self.eithers += 1
         if self.eithers > MOST_EITHERS:
             raise self.fail(
@@ -372,13 +305,14 @@ class Parser:
             return Name(name.text)
         if name.text == "Normal":
             raise self.fail("`Normal` follows `~`: write `y ~ Normal(3, 0.1)`", name)
-        if name.text not in FUNCTIONS:
+        known = (*FUNCTIONS, SLOPE)
+        if name.text not in known:
             raise self.fail(
-                f"unknown function {name}.{suggest(name.text, FUNCTIONS)} "
-                f"Known: {listing(FUNCTIONS)}",
+                f"unknown function {name}.{suggest(name.text, known)} "
+                f"Known: {listing(known)}",
                 name,
             )
-        self._descend(self.advance())
+        self.descend(self.advance())
         args = [self.expression()]
         while self.sees(","):
             self.advance()
@@ -386,6 +320,8 @@ class Parser:
         self.take(")", f"the arguments of {name} end with it")
         self.depth -= 1
         try:
+            if name.text == SLOPE:
+                return Slope(args[0], tuple(args[1:]))
             return Call(name.text, tuple(args))
         except RuleError as error:
             raise self.fail(str(error), name) from None

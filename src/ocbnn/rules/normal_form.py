@@ -18,6 +18,7 @@ from ocbnn.rules.tree import (
     Name,
     Negate,
     Number,
+    Slope,
 )
 
 MOST_TERMS = 256
@@ -67,9 +68,22 @@ def columns(node: Node) -> Iterator[Column]:
 
 def leaves(node: Node) -> Iterator[Node]:
     """Names, columns, numbers and memberships of a tree, left to right."""
+    return (here for here in _walk(node) if not isinstance(here, _INNER))
+
+
+def slopes_in(node: Node) -> Iterator[Slope]:
+    """Slopes of a tree, left to right, as often as they are mentioned."""
+    return (here for here in _walk(node) if isinstance(here, Slope))
+
+
+_INNER = (Negate, Not, Binary, Comparison, Call, And, Or, Slope)
+
+
+def _walk(node: Node) -> Iterator[Node]:
     stack: list[Node] = [node]
     while stack:
         here = stack.pop()
+        yield here
         match here:
             case Negate(part) | Not(part):
                 stack.append(part)
@@ -77,8 +91,8 @@ def leaves(node: Node) -> Iterator[Node]:
                 stack += [right, left]
             case Call(_, parts) | And(parts) | Or(parts):
                 stack += reversed(parts)
-            case _:
-                yield here
+            case Slope(output, inputs):
+                stack += [*reversed(inputs), output]
 
 
 def names(node: Node) -> tuple[Name, ...]:

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Iterable
 
 from ocbnn.core.errors import RuleError
-from ocbnn.rules.tree import Column, Name, as_label
-from ocbnn.rules.words import Label, listing, suggest
+from ocbnn.rules.tree import Column, Name
+from ocbnn.rules.words import Label, as_label, listing, suggest
 
 
 @dataclasses.dataclass(frozen=True)

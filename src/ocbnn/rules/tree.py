@@ -1,6 +1,6 @@
 """Expressions over named inputs and outputs, built by ordinary Python operators.
 
->>> x, y = inputs("x"), outputs("y")
+>>> x, y = Name("x"), Name("y")
 >>> print(2 * (x + 1) - y ** 2)
 2 * (x + 1) - y ** 2
 >>> print(y.between(5 - x, 7))
@@ -12,7 +12,7 @@ Nodes are frozen, hold no arrays, and are equal when they are written alike.
 import dataclasses
 import math
 from numbers import Real
-from typing import Literal, overload
+from typing import Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ocbnn.rules.words import (
     FUNCTIONS,
     UNARY_FUNCTIONS,
     Label,
+    as_label,
     listing,
     shorten,
     spell_label,
@@ -154,7 +155,7 @@ class Name(Expression):
     def is_in(self, *classes: object) -> Condition:
         """Say that the class output takes one of these labels.
 
-        >>> print(outputs("action").is_in("treat", "wait and see"))
+        >>> print(Name("action").is_in("treat", "wait and see"))
         action in {treat, "wait and see"}
         """
         return Membership(self, tuple(as_label(label) for label in classes))
@@ -162,6 +163,18 @@ class Name(Expression):
     def not_in(self, *classes: object) -> Condition:
         """Say that the class output takes none of these labels."""
         return Not(self.is_in(*classes))
+
+    def rises_with(self, column: object) -> Condition:
+        """Say that this output never falls when that input alone grows.
+
+        >>> print(Name("strength").rises_with(Name("age")))
+        d(strength, age) >= 0
+        """
+        return Slope(self, (as_expression(column, "rises_with"),)) >= 0
+
+    def falls_with(self, column: object) -> Condition:
+        """Say that this output never rises when that input alone grows."""
+        return Slope(self, (as_expression(column, "falls_with"),)) <= 0
 
     def __str__(self) -> str:
         return spell_name(self.name)
@@ -254,6 +267,36 @@ class Call(Expression):
 
 
 @dataclasses.dataclass(frozen=True)
+class Slope(Expression):
+    """How fast an output changes along an input; along two, how its slope does."""
+
+    output: Expression
+    inputs: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", tuple(self.inputs))
+        for part in (self.output, *self.inputs):
+            if not isinstance(part, Name | Column):
+                raise RuleError(
+                    f"`d` takes columns, an output and then an input, got ({part}). "
+                    "Write `d(y, x)`, and do arithmetic with it: `2 * d(y, x) - 1`."
+                )
+        if not 1 <= len(self.inputs) <= 2:
+            raise RuleError(
+                "`d` takes an output and one input, or two for curvature, got "
+                f"{len(self.inputs)} inputs. Write `d(y, x)` or `d(y, x, x)`."
+            )
+
+    @property
+    def along(self) -> tuple[int, ...]:
+        """Positions of the inputs, once they are bound."""
+        return tuple(part.index for part in self.inputs if isinstance(part, Column))
+
+    def __str__(self) -> str:
+        return f"d({', '.join(map(str, (self.output, *self.inputs)))})"
+
+
+@dataclasses.dataclass(frozen=True)
 class Comparison(Condition):
     """`left < right`, or the same with `<=`, `>` or `>=`."""
 
@@ -307,36 +350,6 @@ class Membership(Condition):
         return self._spell("in")
 
 
-@overload
-def inputs(name: str, /) -> Name: ...
-@overload
-def inputs(first: str, second: str, /, *more: str) -> tuple[Name, ...]: ...
-def inputs(*names: str) -> Name | tuple[Name, ...]:
-    """Name inputs: one name gives one expression, several give a tuple.
-
-    >>> age, bp = inputs("age", "mean bp")
-    >>> print(bp < 65 + age / 10)
-    `mean bp` < 65 + age / 10
-    """
-    return _names(names, "input")
-
-
-@overload
-def outputs(name: str, /) -> Name: ...
-@overload
-def outputs(first: str, second: str, /, *more: str) -> tuple[Name, ...]: ...
-def outputs(*names: str) -> Name | tuple[Name, ...]:
-    """Name outputs: one name gives one expression, several give a tuple."""
-    return _names(names, "output")
-
-
-def _names(names: tuple[str, ...], role: Role) -> Name | tuple[Name, ...]:
-    if not names:
-        raise RuleError(f'no name given. Write `{role}s("a")` or `{role}s("a", "b")`.')
-    found = tuple(Name(name, role) for name in names)
-    return found[0] if len(found) == 1 else found
-
-
 def _exceeds(lower: Expression, upper: Expression) -> bool:
     if isinstance(lower, Number) and isinstance(upper, Number):
         return lower.value > upper.value
@@ -345,19 +358,6 @@ def _exceeds(lower: Expression, upper: Expression) -> bool:
 
 def _enclose(part: Expression, at_least: int) -> str:
     return str(part) if part.binds >= at_least else f"({part})"
-
-
-def as_label(value: object) -> Label:
-    """Turn a class label into a plain Python value."""
-    label = value.item() if isinstance(value, np.generic) else value
-    if isinstance(label, float) and not math.isfinite(label):
-        raise RuleError(f"a class label is text or a finite number, got {label}.")
-    if isinstance(label, str | int | float):
-        return label
-    raise RuleError(
-        f"a class label is text or a number, got {type(value).__name__}: "
-        f'{shorten(str(value))}. Write the labels one by one: `.is_in("a", "b")`.'
-    )
 
 
 def as_expression(value: object, used_by: str) -> Expression:

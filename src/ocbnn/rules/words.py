@@ -1,8 +1,12 @@
 """How words, numbers and labels are spelled in rule text."""
 
+import math
 import re
 from typing import TypeAlias
 
+import numpy as np
+
+from ocbnn.core.errors import RuleError
 from ocbnn.core.words import listing, shorten, suggest  # noqa: F401 (rules' words too)
 
 Label: TypeAlias = str | int | float | bool
@@ -11,6 +15,8 @@ KEYWORDS = ("if", "then", "and", "or", "not", "in", "either")
 UNARY_FUNCTIONS = ("exp", "log", "sqrt", "abs", "sin", "cos", "tan", "tanh")
 VARIADIC_FUNCTIONS = ("min", "max")
 FUNCTIONS = UNARY_FUNCTIONS + VARIADIC_FUNCTIONS
+# Not reserved: `d(` begins a slope, and `d` alone is a column like any other.
+SLOPE = "d"
 RESERVED = frozenset(KEYWORDS + FUNCTIONS)
 TRUTHS = {"true": True, "True": True, "false": False, "False": False}
 
@@ -52,3 +58,16 @@ def spell_label(label: Label) -> str:
     if plain and label not in TRUTHS:
         return label
     return '"' + label.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def as_label(value: object) -> Label:
+    """Turn a class label into a plain Python value."""
+    label = value.item() if isinstance(value, np.generic) else value
+    if isinstance(label, float) and not math.isfinite(label):
+        raise RuleError(f"a class label is text or a finite number, got {label}.")
+    if isinstance(label, str | int | float):
+        return label
+    raise RuleError(
+        f"a class label is text or a number, got {type(value).__name__}: "
+        f'{shorten(str(value))}. Write the labels one by one: `.is_in("a", "b")`.'
+    )

@@ -1,0 +1,56 @@
+"""A rule about slopes is felt by a model and reported for its draws."""
+
+import numpy as np
+import pytest
+
+from ocbnn import NUTS, OCBNNRegressor
+
+RNG = np.random.default_rng(1)
+X = np.stack([np.linspace(0, 4, 12), RNG.uniform(0, 100, 12)], axis=1)
+# Hardly more than chance, around something that only grows.
+Y = 0.05 * X[:, 0] + RNG.normal(0, 0.3, 12)
+RULE = "grows: if 0 <= x0 <= 4 and 0 <= x1 <= 100 then y rises with x0 [strength=1000]"
+
+
+def fitted(*rules):
+    model = OCBNNRegressor(
+        rules,
+        hidden=(4,),
+        activation="tanh",
+        noise=0.3,
+        inference=NUTS(chains=2, warmup=200, draws=100),
+        random_state=0,
+        progress=False,
+    )
+    return model.fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def follows():
+    return fitted(RULE)
+
+
+def share_rising(model):
+    grid = np.stack([np.linspace(0, 4, 50), np.full(50, 50.0)], axis=1)
+    return np.mean(np.diff(model.sample_functions(grid, 200), axis=1) >= 0)
+
+
+def test_functions_rise_where_a_rule_says_so(follows):
+    assert share_rising(follows) > 0.99
+    assert share_rising(fitted()) < 0.9
+
+
+def test_the_check_counts_draws_whose_slopes_break_the_rule(follows):
+    (check,) = follows.check_rules()
+    assert check.violation < 0.01
+    assert check.prediction_violation == 0.0
+    assert (check.rows_in_region, check.data_violation) == (12, None)
+    assert "rows of data have not" in check.remark
+
+
+def test_slopes_of_draws_are_exact_and_in_a_persons_units(follows):
+    xs, step = X[:5], np.array([[0.0, 0.5]])
+    ends = [follows.sample_functions(xs + s * step, 20) for s in (1, -1)]
+    exact = follows._predictive.slopes(xs, [(1,), (0, 1)], 20)
+    assert exact[0, 1].shape == (20, 5, 1)
+    np.testing.assert_allclose(exact[1,][..., 0], ends[0] - ends[1], atol=1e-3)
