@@ -36,9 +36,17 @@ class StorageError(OcbnnError, ValueError):
     """A file that cannot be written, or that is not what it should be."""
 
 
+class CheckpointError(OcbnnError, RuntimeError):
+    """A folder in which a run cannot be saved or continued."""
+
+
 class RuleWarning(UserWarning):
     """A rule that is legal and probably not what was meant."""
 
 
 class InferenceWarning(UserWarning):
     """Draws that should not be trusted yet."""
+
+
+class CheckpointWarning(UserWarning):
+    """A run that is not saved as it should be, or that can be continued."""

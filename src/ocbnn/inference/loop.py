@@ -54,7 +54,9 @@ def warm_up(
         return state, done + 1, _write(buffers, numbers, done)
 
     buffers = _buffers(jax.eval_shape(move, state, start)[1], room)
-    return jax.lax.while_loop(goes_on, body, (state, jnp.zeros_like(count), buffers))
+    carry = (state, jnp.zeros_like(count), buffers)
+    state, done, buffers = jax.lax.while_loop(goes_on, body, carry)
+    return _firm(state), done, buffers
 
 
 @eqx.filter_jit
@@ -92,7 +94,13 @@ def draw(
 
     _, positions, numbers = jax.eval_shape(one, state, start)
     carry = (state, _buffers(positions, room), _buffers(numbers, room))
-    return jax.lax.fori_loop(0, count, body, carry)
+    state, positions, buffers = jax.lax.fori_loop(0, count, body, carry)
+    return _firm(state), positions, buffers
+
+
+def _firm(state: Any) -> Any:
+    """The state with no weak types, so that one read from disk is of the same type."""
+    return jax.tree.map(lambda a: jax.lax.convert_element_type(a, a.dtype), state)
 
 
 def _numbers(info: Any) -> Numbers:

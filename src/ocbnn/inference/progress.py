@@ -38,6 +38,15 @@ class Reporter(Protocol):
         """The run is over."""
 
 
+def resume(reporter: Reporter, count: int, note: str) -> None:
+    """Say that `count` moves were done before, in another process.
+
+    A reporter may have a `resume(count, note)`, so that its estimate of the time left
+    starts afresh; others are told of an advance.
+    """
+    getattr(reporter, "resume", reporter.advance)(count, note)
+
+
 class _Silent:
     def __enter__(self) -> "Reporter":
         return self
@@ -79,6 +88,11 @@ class _Live(_Silent):
     def begin(self, label: str, total: int | None) -> None:
         self._task = self._progress.add_task(label, total=total, note="compiling")
 
+    def resume(self, count: int, note: str) -> None:
+        if self._task is not None:
+            # A reset, because an update would be taken for the speed of this run.
+            self._progress.reset(self._task, completed=count, note=note)
+
     def advance(self, count: int, note: str) -> None:
         if self._task is not None:
             self._progress.update(self._task, advance=count, note=note)
@@ -94,13 +108,17 @@ class _Plain(_Silent):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._label, self._done = "", 0
+        self._label, self._done, self._before = "", 0, 0
         self._total: int | None = None
         self._started = self._spoken = time.monotonic()
 
     def begin(self, label: str, total: int | None) -> None:
-        self._label, self._total, self._done = label, total, 0
+        self._label, self._total, self._done, self._before = label, total, 0, 0
         self._started = self._spoken = time.monotonic()
+
+    def resume(self, count: int, note: str) -> None:
+        self._before = count
+        self._say(note)
 
     def advance(self, count: int, note: str) -> None:
         with self._lock:
@@ -116,8 +134,9 @@ class _Plain(_Silent):
             if self._total is None:
                 self._say(f"{note}, {gone:.0f} s so far")
                 return
-            left = gone * max(self._total - self._done, 0) / max(self._done, 1)
-            share = 100 * self._done / max(self._total, 1)
+            done = self._before + self._done
+            left = gone * max(self._total - done, 0) / max(self._done, 1)
+            share = 100 * done / max(self._total, 1)
             self._say(f"{share:.0f} %, {note}, about {left:.0f} s left")
 
     def finish(self, note: str) -> None:

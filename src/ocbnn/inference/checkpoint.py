@@ -1,0 +1,133 @@
+"""The saving of one run: a folder, an interval, and what to say when it fails."""
+
+import contextlib
+import os
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from ocbnn.core.errors import CheckpointWarning, SettingError, StorageError
+from ocbnn.core.types import RandomKey
+from ocbnn.inference.base import LogDensity, Plan
+from ocbnn.inference.identity import identify, surroundings
+from ocbnn.inference.runfolder import RunFolder
+
+
+class Checkpoint:
+    """The saving of one run, shared by its chains."""
+
+    def __init__(self, folder: RunFolder, every: float) -> None:
+        self.folder, self.every = folder, every
+        self.before, self._started = 0.0, time.monotonic()
+        self._unsaved: set[Path] = set()
+        self._mending = threading.Lock()
+        self._trouble: str | None = None
+        self._told = False
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on the run until now, that of earlier processes included."""
+        return self.before + time.monotonic() - self._started
+
+    def open(self) -> None:
+        """Take the folder.
+
+        Raises:
+            CheckpointError: When it holds something else, or is in use.
+        """
+        try:
+            self.folder.open()
+        except (OSError, StorageError) as error:
+            self._trouble = str(error)
+
+    def spent(self, seconds: float) -> None:
+        """Hear how long earlier processes took until a state was saved."""
+        self.before = max(self.before, seconds)
+
+    def prepare(self, chain: Path) -> None:
+        """Make the folders, where that was not possible so far."""
+        if not self.folder.is_ready:
+            # Only after trouble at the start, so chains hardly ever meet here.
+            with self._mending:
+                self.folder.prepare()
+        chain.mkdir(exist_ok=True)
+
+    def succeeded(self, chain: Path) -> None:
+        """Hear that all of a chain is on disk."""
+        self._unsaved.discard(chain)
+
+    def failed(self, chain: Path, error: Exception) -> None:
+        """Hear that a chain could not be written."""
+        self._unsaved.add(chain)
+        self._trouble = self._trouble or str(error)
+
+    def tell(self) -> None:
+        """Warn, once, that something could not be written. For the main thread."""
+        if self._trouble is None or self._told:
+            return
+        self._told = True
+        _warn(
+            f"the run could not be saved: {self._trouble} It goes on in memory, and "
+            f"saving is tried again every {self.every:g} seconds. Make room, or let "
+            f"{self.folder.path} be written to."
+        )
+
+    def farewell(self, stopped: bool) -> str:
+        """What a person should know of the folder at the end; nothing if all is well.
+
+        Whatever was left in memory alone is a warning.
+        """
+        self.tell()
+        path = self.folder.path
+        if self._unsaved:
+            _warn(
+                f"the last part of the run is not saved in {path}. It is in memory: "
+                "save the result elsewhere before Python ends."
+            )
+            return "the last part is not saved"
+        return f"saved in {path}: run the same again to go on" if stopped else ""
+
+
+@contextlib.contextmanager
+def open_checkpoint(
+    path: str | os.PathLike[str] | None,
+    every: float,
+    plan: Plan,
+    target: LogDensity,
+    key: RandomKey,
+) -> Iterator["Checkpoint | None"]:
+    """The saving of this run in a folder; None without one.
+
+    Raises:
+        CheckpointError: When the folder holds something else, or is in use.
+    """
+    if path is None:
+        yield None
+        return
+    _check_settings(path, every)
+    folder = RunFolder(Path(path), identify(plan, target, key), surroundings())
+    saving = Checkpoint(folder, every)
+    try:
+        saving.open()
+        yield saving
+    finally:
+        folder.close()
+
+
+def _check_settings(path: object, every: object) -> None:
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+        raise SettingError(
+            f"checkpoint must name a folder, got {path!r}. Write "
+            'checkpoint="runs/first", or leave it out.'
+        )
+    if not isinstance(every, (int, float)) or not 0 <= every < float("inf"):
+        raise SettingError(
+            f"every must be a number of seconds, not negative, got {every!r}. Write "
+            "every=30."
+        )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, CheckpointWarning, stacklevel=4)

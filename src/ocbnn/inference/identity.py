@@ -1,0 +1,191 @@
+"""Which run it is, as text that another process can compare with its own.
+
+Everything that decides the draws is written down by name: the plan's settings, the
+target's arrays (as digests) and labels, the random key, the precision. Nothing of it is
+ever turned back into an object.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import inspect
+import platform
+import re
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.metadata import version
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ocbnn.core.types import RandomKey
+from ocbnn.inference.base import LogDensity, Plan
+
+# Code of these is told by their versions, a person's own by what it does.
+LIBRARIES = ("ocbnn", "jax", "jaxlib", "numpy", "equinox", "optax", "blackjax")
+_PLAIN = (str, bytes, bool, int, float, complex, type(None), type(...))
+_LONGEST = 200
+
+
+def identify(plan: Plan, target: LogDensity, key: RandomKey) -> dict[str, str]:
+    """What decides the draws of a run, by name."""
+    # What explains other differences comes first, because few are told.
+    double = jax.config.read("jax_enable_x64")
+    products = jax.config.jax_default_matmul_precision  # pyright: ignore
+    found = {
+        "precision": "double" if double else "single",
+        "precision of products": str(products),
+        "key": _array(key),
+    }
+    found |= _described("plan", plan, ())
+    found |= _described("target", target, ())
+    return found | {f"target.parts: {k}": v for k, v in _probe(target, key).items()}
+
+
+def surroundings() -> dict[str, str]:
+    """What may change the last digits of a run, and nothing else of it."""
+    versions = {name: version(name) for name in LIBRARIES}
+    device = f"{jax.default_backend()} ({platform.machine()})"
+    return {**versions, "python": platform.python_version(), "device": device}
+
+
+def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
+    """Sentences about entries that are not the same."""
+    names = [*here, *(name for name in there if name not in here)]
+    said = []
+    for name in names:
+        mine, theirs = here.get(name, "nothing"), there.get(name, "nothing")
+        if mine != theirs and not _nearly(name, mine, theirs):
+            said.append(f"{name} is {_short(mine)} here and {_short(theirs)} there")
+    return said
+
+
+def _probe(target: LogDensity, key: RandomKey) -> dict[str, str]:
+    """The density's parts at one place: they notice what names and labels do not."""
+    return {name: repr(float(v)) for name, v in _parts(target, key).items()}
+
+
+@eqx.filter_jit
+def _parts(target: LogDensity, key: RandomKey) -> dict[str, Any]:
+    return target.parts(target.initial(key))
+
+
+def _nearly(name: str, mine: str, theirs: str) -> bool:
+    # Another processor or a newer JAX may round a sum otherwise; that is no other run.
+    if not name.startswith("target.parts: "):
+        return False
+    try:
+        return bool(np.isclose(float(mine), float(theirs), rtol=1e-3, equal_nan=True))
+    except ValueError:
+        return False
+
+
+def _described(name: str, value: Any, above: tuple[int, ...]) -> Iterator[tuple]:
+    """Names and texts of everything that `value` is made of."""
+    if isinstance(value, (*_PLAIN, np.dtype)):
+        yield name, repr(value)
+    elif eqx.is_array_like(value) and not isinstance(value, type):
+        yield name, _array(value)
+    elif id(value) in above:
+        yield name, "itself"
+    else:
+        above = (*above, id(value))
+        yield name, _title(value)
+        for label, inner in _pieces(value):
+            yield from _described(f"{name}{label}", inner, above)
+
+
+def _pieces(value: Any) -> list[tuple[str, Any]]:
+    """What a thing that is not a plain value is made of, by label."""
+    found: Iterable[tuple[str, Any]] = ()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value)]
+        found = ((f".{n}", getattr(value, n)) for n in names if hasattr(value, n))
+    elif isinstance(value, Mapping):
+        found = ((f"[{k!r}]", value[k]) for k in sorted(value, key=repr))
+    elif isinstance(value, (set, frozenset)):
+        found = ((f"[{i}]", v) for i, v in enumerate(sorted(value, key=repr)))
+    elif isinstance(value, (tuple, list)):
+        names = getattr(value, "_fields", range(len(value)))
+        found = ((f"[{n}]", v) for n, v in zip(names, value, strict=True))
+    elif isinstance(value, functools.partial):
+        found = [(".func", value.func), (".args", value.args), (".kw", value.keywords)]
+    elif isinstance(value, types.MethodType):
+        found = [(".of", value.__self__), (".method", value.__func__)]
+    elif callable(value) and hasattr(value, "__qualname__"):
+        found = _function_pieces(value)
+    elif not isinstance(value, types.ModuleType):
+        found = (
+            (f".{k}", v) for k, v in sorted(getattr(value, "__dict__", {}).items())
+        )
+    return list(found)
+
+
+def _function_pieces(function: Callable[..., Any]) -> list[tuple[str, Any]]:
+    """What a function carries with it: defaults and what it closes over."""
+    plain: Any = inspect.unwrap(function)
+    cells = getattr(plain, "__closure__", None) or ()
+    names = plain.__code__.co_freevars if cells else ()
+    held = [
+        (f".{n}", c.cell_contents)
+        for n, c in zip(names, cells, strict=True)
+        if _is_full(c)
+    ]
+    defaults = getattr(plain, "__defaults__", None) or ()
+    return [*held, *((f".default[{i}]", v) for i, v in enumerate(defaults))]
+
+
+def _is_full(cell: types.CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _title(value: Any) -> str:
+    """A name for the kind of thing; for a person's own function, also what it does."""
+    if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
+        plain: Any = inspect.unwrap(value) if callable(value) else value
+        module = getattr(plain, "__module__", None) or ""
+        title = f"{module}.{plain.__qualname__}"
+        if module.partition(".")[0] not in LIBRARIES and hasattr(plain, "__code__"):
+            title += f" ({_code(plain.__code__)})"
+        return title
+    title = f"{type(value).__module__}.{type(value).__qualname__}"
+    if not _pieces(value) and not isinstance(value, (tuple, list, Mapping)):
+        title += " " + re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+    return title
+
+
+def _code(code: types.CodeType) -> str:
+    whole = (code.co_code, code.co_names, [_constant(c) for c in code.co_consts])
+    return _digest(repr(whole).encode())
+
+
+def _constant(value: Any) -> str:
+    if isinstance(value, types.CodeType):
+        return _code(value)
+    # The order in which a set is shown changes from process to process.
+    return repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value)
+
+
+def _array(value: Any) -> str:
+    kind = ""
+    typed = isinstance(value, jax.Array)
+    if typed and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+        kind, value = f"{value.dtype} ", jax.random.key_data(value)
+    array = np.asarray(value)
+    data = np.ascontiguousarray(array)
+    return f"{kind}{array.dtype}{list(array.shape)} {_digest(data.tobytes())}"
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

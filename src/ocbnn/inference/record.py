@@ -1,0 +1,170 @@
+"""A chain on disk: what it needs to go on, and all it has kept.
+
+A chain appends what it kept since the last time as a numbered block and then replaces
+its `state.ocbnn`, which says how many blocks belong to it. Each file appears whole or
+not at all, and the state comes last: a process may be killed at any moment, and what is
+there is a place from which the chain can go on. No save costs more than the one before.
+
+Each chain writes for itself, in its own thread and between two chunks. There its state
+is at rest, nothing needs to be handed over, and no chain waits for another.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ocbnn.core.errors import CheckpointError, StorageError
+from ocbnn.inference.checkpoint import Checkpoint
+from ocbnn.inference.gathering import Kept, join, length
+from ocbnn.inference.packing import pack, unpack
+from ocbnn.storage import Bundle, read_bundle, write_bundle
+
+_STATE = "state.ocbnn"
+
+
+class Place(NamedTuple):
+    """How far a chain has come."""
+
+    warmed: int = 0  # moves of the warm-up that are done
+    is_warm: bool = False
+    drawn: int = 0
+
+
+class Shapes(NamedTuple):
+    """The structure of what a chain saves; of what it keeps, that of one row."""
+
+    state: Any
+    positions: Any
+    stats: Any
+    warmup: Any
+
+
+class Saved(NamedTuple):
+    """What a chain goes on from."""
+
+    state: Any
+    place: Place
+    kept: Kept
+
+
+class ChainRecord:
+    """One chain's folder."""
+
+    def __init__(self, checkpoint: Checkpoint, number: int) -> None:
+        self._checkpoint = checkpoint
+        self._folder = checkpoint.folder.path / f"chain-{number}"
+        self._blocks = 0  # blocks that the state on disk knows of
+        self._draws = self._moves = 0  # how much of what was kept is in them
+        self._tried = time.monotonic()
+
+    def is_due(self) -> bool:
+        """Whether the last attempt was long enough ago."""
+        return time.monotonic() - self._tried >= self._checkpoint.every
+
+    def save(self, state: Any, place: Place, kept: Kept) -> None:
+        """Save; if that cannot be, remember to say so, and lose nothing."""
+        try:
+            self._checkpoint.prepare(self._folder)
+            self._write(state, place, kept)
+            self._checkpoint.succeeded(self._folder)
+        except (CheckpointError, StorageError, OSError) as error:
+            self._checkpoint.failed(self._folder, error)
+        self._tried = time.monotonic()
+
+    def load(self, shapes: Callable[[], Shapes]) -> Saved | None:
+        """What was saved; None if nothing was.
+
+        Raises:
+            CheckpointError: When a file is missing, damaged or of another run.
+        """
+        if not (self._folder / _STATE).exists():
+            return None
+        try:
+            return self._read(shapes())
+        except StorageError as error:
+            raise CheckpointError(
+                f"the run in {self._checkpoint.folder.path} cannot go on: {error} "
+                "Remove the folder to start again, or take it from a backup."
+            ) from error
+
+    def _write(self, state: Any, place: Place, kept: Kept) -> None:
+        blocks = self._blocks
+        draws = kept.positions[self._draws :], kept.stats[self._draws :]
+        moves = kept.warmup[self._moves :]
+        if draws[0] or moves:
+            write_bundle(self._block(blocks), *_packed_block(*draws, moves))
+            blocks += 1
+        document = {
+            **place._asdict(),
+            "blocks": blocks,
+            "seconds": self._checkpoint.seconds,
+        }
+        write_bundle(self._folder / _STATE, document, pack("state", state))
+        self._blocks = blocks
+        self._draws, self._moves = len(kept.positions), len(kept.warmup)
+
+    def _read(self, shapes: Shapes) -> Saved:
+        bundle = read_bundle(self._folder / _STATE)
+        place, blocks, seconds = _place(bundle)
+        kept = Kept()
+        for number in range(blocks):
+            _unpack_block(read_bundle(self._block(number)), shapes, kept)
+        moves = sum(map(length, kept.warmup))
+        if (kept.draws, moves) != (place.drawn, place.warmed):
+            raise StorageError(
+                f"{self._folder} holds {kept.draws} draws and {moves} moves of the "
+                f"warm-up, and its state speaks of {place.drawn} and {place.warmed}."
+            )
+        state = unpack("state", shapes.state, bundle.arrays)
+        self._blocks = blocks
+        self._draws, self._moves = len(kept.positions), len(kept.warmup)
+        self._checkpoint.spent(seconds)
+        return Saved(jax.tree.map(jnp.asarray, state), place, kept)
+
+    def _block(self, number: int) -> Path:
+        return self._folder / f"block-{number:06d}.ocbnn"
+
+
+def _packed_block(positions: list, stats: list, warmup: list) -> tuple[dict, dict]:
+    document, arrays = {}, {}
+    if positions:
+        document["draws"] = sum(map(length, positions))
+        arrays |= pack("positions", join(positions)) | pack("stats", join(stats))
+    if warmup:
+        document["moves"] = sum(map(length, warmup))
+        arrays |= pack("warmup", join(warmup))
+    return document, arrays
+
+
+def _unpack_block(block: Bundle, shapes: Shapes, kept: Kept) -> None:
+    if "draws" in block.document:
+        rows = _count(block, "draws")
+        kept.add_draws(
+            unpack("positions", shapes.positions, block.arrays, rows),
+            unpack("stats", shapes.stats, block.arrays, rows),
+        )
+    if "moves" in block.document:
+        rows = _count(block, "moves")
+        kept.warmup.append(unpack("warmup", shapes.warmup, block.arrays, rows))
+
+
+def _place(bundle: Bundle) -> tuple[Place, int, float]:
+    warmed, drawn, blocks = (_count(bundle, n) for n in ("warmed", "drawn", "blocks"))
+    seconds = bundle.document.get("seconds")
+    if not isinstance(seconds, (int, float)):
+        raise StorageError(f'"seconds" must be a number, got {seconds!r}.')
+    is_warm = bundle.document.get("is_warm") is True
+    return Place(warmed, is_warm, drawn), blocks, float(seconds)
+
+
+def _count(bundle: Bundle, name: str) -> int:
+    value = bundle.document.get(name)
+    if type(value) is not int or value < 0:
+        raise StorageError(
+            f'"{name}" must be a whole number that is not negative, got {value!r}.'
+        )
+    return value
