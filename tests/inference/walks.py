@@ -96,14 +96,14 @@ class CrashError(Exception):
 
 
 class CrashAfter(Quiet):
-    """Ends the run in the middle, with nothing saved but what was saved before."""
+    """One chain dies in the middle, with nothing saved but what was saved before."""
 
     def __init__(self, moves):
         self.left = moves
 
     def advance(self, count, note):
-        self.left -= count
-        if self.left < 0:
+        before, self.left = self.left, self.left - count
+        if self.left < 0 <= before:
             raise CrashError
 
 

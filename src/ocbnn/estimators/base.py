@@ -51,6 +51,7 @@ class RuleFollower(BaseEstimator, abc.ABC):
         batch_size: Any = None,
         random_state: Any = None,
         progress: Any = "auto",
+        checkpoint: Any = None,
     ) -> None:
         self.rules = rules
         self.inputs = inputs
@@ -65,6 +66,7 @@ class RuleFollower(BaseEstimator, abc.ABC):
         self.batch_size = batch_size
         self.random_state = random_state
         self.progress = progress
+        self.checkpoint = checkpoint
 
     n_features_in_: int  # set by scikit-learn's validation
 
@@ -82,6 +84,7 @@ class RuleFollower(BaseEstimator, abc.ABC):
     def _fit(
         self, X: np.ndarray, Y: np.ndarray, schema: Schema, units: Units | None
     ) -> None:
+        self._check_seed()
         key_rules, key_run = jax.random.split(key_from(self.random_state))
         self.schema_ = schema
         self.rules_ = bind_rules(self.rules, schema)
@@ -162,8 +165,24 @@ class RuleFollower(BaseEstimator, abc.ABC):
             )
         return None if size is None else int(size)
 
+    def _check_seed(self) -> None:
+        """A run can be continued only by someone who can begin it again."""
+        seed = self.random_state
+        whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
+        if self.checkpoint is not None and not whole:
+            raise SettingError(
+                "checkpoint needs a random_state that is a whole number, so that the "
+                f"same fit can be asked for again, got {seed!r}. Write random_state=0."
+            )
+
     def _run(self, plan: Plan, key: RandomKey) -> None:
-        self.draws_ = sample(plan, self.target_, key, progress=self.progress)
+        self.draws_ = sample(
+            plan,
+            self.target_,
+            key,
+            progress=self.progress,
+            checkpoint=self.checkpoint,
+        )
         self._predictive = self._predict_with(self.draws_)
         self.verdict_ = self.judge_at(reference_inputs(self))
         if self.verdict_.status in ("poor", "unknown"):

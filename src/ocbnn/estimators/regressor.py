@@ -42,6 +42,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         batch_size: Rows per step, for `svgd`.
         random_state: Seed.
         progress: True, False, or `auto`: a bar on a terminal.
+        checkpoint: A folder to save the run in as it goes. The same fit with the same
+            folder goes on where it was, after a crash or Ctrl-C, to the same draws.
 
     Attributes:
         draws_: The posterior draws.
@@ -84,6 +86,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         batch_size: Any = None,
         random_state: Any = None,
         progress: Any = "auto",
+        checkpoint: Any = None,
     ) -> None:
         super().__init__(
             rules,
@@ -99,6 +102,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             batch_size=batch_size,
             random_state=random_state,
             progress=progress,
+            checkpoint=checkpoint,
         )
         self.noise = noise
         self.truncate = truncate
