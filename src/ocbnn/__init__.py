@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ocbnn.estimators import (
         OCBNNClassifier as OCBNNClassifier,
         OCBNNRegressor as OCBNNRegressor,
+        load as load,
     )
     from ocbnn.inference import (
         HMC as HMC,
@@ -57,7 +58,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "ocbnn.rules": "Rule Schema bind custom d expect forbid functions inputs outputs "
     "require",
-    "ocbnn.estimators": "OCBNNClassifier OCBNNRegressor",
+    "ocbnn.estimators": "OCBNNClassifier OCBNNRegressor load",
     "ocbnn.inference": "HMC NUTS SMC SVGD Draws Plan sample",
     "ocbnn.networks": "MLP Applied EquinoxNetwork",
     "ocbnn.posterior": "Categorical GaussianNoise Target",

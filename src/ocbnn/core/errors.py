@@ -50,3 +50,7 @@ class InferenceWarning(UserWarning):
 
 class CheckpointWarning(UserWarning):
     """A run that is not saved as it should be, or that can be continued."""
+
+
+class StorageWarning(UserWarning):
+    """A file that was read, but from which not everything could be had."""

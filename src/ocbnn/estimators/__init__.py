@@ -1,4 +1,5 @@
 """The scikit-learn face of the library."""
 
 from ocbnn.estimators.classifier import OCBNNClassifier as OCBNNClassifier
+from ocbnn.estimators.loading import load as load
 from ocbnn.estimators.regressor import OCBNNRegressor as OCBNNRegressor

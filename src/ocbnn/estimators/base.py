@@ -14,6 +14,7 @@ from ocbnn.core.errors import InferenceWarning, SettingError
 from ocbnn.core.randomness import key_from, numpy_generator
 from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
+from ocbnn.estimators.keeping import Keepable
 from ocbnn.estimators.report import Report
 from ocbnn.estimators.reporting import (
     function_values,
@@ -26,13 +27,13 @@ from ocbnn.metrics import RuleCheck, check_rule
 from ocbnn.networks import MLP, EquinoxNetwork, Network
 from ocbnn.posterior import Likelihood, Target
 from ocbnn.predictive import Predictive
-from ocbnn.priors import WeightPrior
+from ocbnn.priors import RuleTerm, WeightPrior
 from ocbnn.rules import BoundRule, Schema
 
 PLANS: dict[str, type[Plan]] = {"hmc": HMC, "nuts": NUTS, "svgd": SVGD, "smc": SMC}
 
 
-class RuleFollower(BaseEstimator, abc.ABC):
+class RuleFollower(Keepable, BaseEstimator, abc.ABC):
     """Fits a Bayesian neural network to data and rules. Subclasses say to what."""
 
     def __init__(
@@ -102,13 +103,25 @@ class RuleFollower(BaseEstimator, abc.ABC):
         with_data: bool = True,
     ) -> Target:
         classes = self.schema_.classes
-        outputs = len(self.schema_.outputs) if classes is None else len(classes)
-        known = units or Units.plain(X.shape[1], outputs)
         regression_y = Y if classes is None else None
         scaled = None if classes is not None else units
         terms = make_terms(self.rules_, key, X, regression_y, scaled)
+        data = (X, Y) if with_data and Y is not None else None
+        return self._assemble(terms, data, units)
+
+    def _assemble(
+        self,
+        terms: tuple[RuleTerm, ...],
+        data: tuple[np.ndarray, np.ndarray] | None,
+        units: Units | None,
+    ) -> Target:
+        """The log density, once the rules' points have their places."""
+        classes, inputs = self.schema_.classes, len(self.schema_.inputs)
+        outputs = len(self.schema_.outputs) if classes is None else len(classes)
+        known = units or Units.plain(inputs, outputs)
         inner_x = inner_y = None
-        if with_data and Y is not None:
+        if data is not None:
+            X, Y = data
             inner_x = jnp.asarray(known.standard_inputs(X), float)
             inner_y = (
                 jnp.asarray(known.standard_outputs(Y), float)
@@ -116,7 +129,7 @@ class RuleFollower(BaseEstimator, abc.ABC):
                 else jnp.asarray(Y, jnp.int32)
             )
         return Target(
-            self._network(X.shape[1], outputs),
+            self._network(inputs, outputs),
             WeightPrior(self.weight_prior, self.weight_scale),
             self._likelihood(known, outputs),
             terms,
@@ -204,6 +217,7 @@ class RuleFollower(BaseEstimator, abc.ABC):
         Print it; `to_dict()` gives the same for machines.
         """
         check_is_fitted(self, "draws_")
+        self._need_data("report")
         return make_report(self)
 
     # What people ask of a fitted model.
@@ -222,7 +236,9 @@ class RuleFollower(BaseEstimator, abc.ABC):
     def check_rules(self, points: int = 1000) -> list[RuleCheck]:
         """How well each rule holds, at fresh points of its region and on the data."""
         check_is_fitted(self, "draws_")
-        return [self._check_rule(bound, points) for bound in self.checkable_rules_]
+        return [
+            self._check_rule(b, points) for b in self._placed(self.checkable_rules_)
+        ]
 
     @property
     def checkable_rules_(self) -> tuple[BoundRule, ...]:
@@ -232,6 +248,7 @@ class RuleFollower(BaseEstimator, abc.ABC):
     def log_density_parts(self, draws: int = 200) -> dict[str, float]:
         """The mean share of weights, each rule and the data in the log density."""
         check_is_fitted(self, "draws_")
+        self._need_data("log_density_parts")
         some = self.draws_.thinned(draws)
         shares = jax.jit(jax.vmap(self.target_.parts))(some)
         return {name: float(np.mean(values)) for name, values in shares.items()}
@@ -247,13 +264,9 @@ class RuleFollower(BaseEstimator, abc.ABC):
             self._rule_values(xs, 1000),
             X=self._X,
             observed=self._Y,
-            predicted=self._rule_prediction(self._X),
+            predicted=None if self._X is None else self._rule_prediction(self._X),
             slopes=self._slopes(bound, xs, 1000),
-            predicted_slopes={
-                # The slope of the mean function is the mean of the slopes.
-                along: values.mean(axis=0)
-                for along, values in self._slopes(bound, self._X).items()
-            },
+            predicted_slopes=self._predicted_slopes(bound),
         )
 
     def _slopes(
@@ -263,6 +276,11 @@ class RuleFollower(BaseEstimator, abc.ABC):
         if not bound.slopes:
             return {}
         return self._predictive.slopes(X, bound.slopes, most)
+
+    def _predicted_slopes(self, bound: BoundRule) -> dict[Along, np.ndarray]:
+        """Slopes of the mean function at the data: the mean of the slopes."""
+        slopes = {} if self._X is None else self._slopes(bound, self._X)
+        return {along: values.mean(axis=0) for along, values in slopes.items()}
 
     @abc.abstractmethod
     def _rule_prediction(self, X: np.ndarray) -> np.ndarray: ...

@@ -66,6 +66,7 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
                 inputs are held at their medians.
         """
         check_is_fitted(self, "draws_")
+        self._need_data("plot")
         return plot_classes(self, ax, along)
 
     def sample_prior(self, X: Any, y: Any, count: int = 100) -> np.ndarray:

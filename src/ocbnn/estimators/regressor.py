@@ -159,6 +159,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             shown: How many single functions to draw as well.
         """
         check_is_fitted(self, "draws_")
+        self._need_data("plot")
         return plot_functions(self, ax, along, output, shown)
 
     def sample_prior(self, X: Any, y: Any = None, count: int = 100) -> np.ndarray:

@@ -7,3 +7,8 @@ from ocbnn.storage.bundle import (
     write_bundle as write_bundle,
 )
 from ocbnn.storage.files import replace_file as replace_file
+from ocbnn.storage.values import (
+    NotPlainError as NotPlainError,
+    from_plain as from_plain,
+    to_plain as to_plain,
+)

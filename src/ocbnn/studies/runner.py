@@ -1,16 +1,15 @@
 """Running studies, and writing what was found."""
 
 import json
-import platform
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ocbnn.core.errors import SettingError
+from ocbnn.core.versions import library_versions
 from ocbnn.plots.style import save
 from ocbnn.studies.base import PRESETS, Request, Result, Study
 from ocbnn.studies.clinical import ClinicalStudy
@@ -115,7 +114,7 @@ def _run(study: Study, request: Request, folder: Path) -> Result:
                 "fit": outcome.fit_seconds,
                 "total": time.monotonic() - started,
             },
-            "versions": _versions(),
+            "versions": library_versions(),
             "figures": list(outcome.figures),
             **outcome.numbers,
         }
@@ -133,12 +132,6 @@ def _line(study: Study, result: Result) -> str:
     quick = ", quick" if result["quick"] else ""
     head = f"{study.name} ({result['preset']}{quick})"
     return f"{head}: {study.line(result)} [{result['seconds']['total']:.0f} s]"
-
-
-def _versions() -> dict[str, str]:
-    packages = ("ocbnn", "jax", "jaxlib", "equinox", "blackjax", "optax", "numpy")
-    found = {name: version(name) for name in packages}
-    return {"python": platform.python_version(), **found}
 
 
 def finite(value: Any) -> Any:

@@ -1,0 +1,22 @@
+"""Which versions made a result, so that it can be made again."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+_PACKAGES = ("ocbnn", "jax", "jaxlib", "equinox", "blackjax", "optax", "numpy")
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of Python, of ocbnn and of what its numbers depend on."""
+    return {
+        "python": platform.python_version(),
+        **{name: _version(name) for name in _PACKAGES},
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        # Run from its sources, without being installed.
+        return "unknown"

@@ -1,0 +1,61 @@
+"""Fitted models that can be kept, and what they cannot do once their data are gone."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from ocbnn.core.errors import DataError, StorageWarning
+from ocbnn.estimators.saving import save_model
+from ocbnn.posterior import Target
+from ocbnn.rules import BoundRule
+
+
+class Keepable:
+    """A fitted model that can be saved, with its data or without."""
+
+    target_: Target
+    _X: Any  # None when the model was saved without its data
+    _Y: Any
+
+    def save(
+        self, path: Any, *, data: bool = True, leave_out: Sequence[str] = ()
+    ) -> None:
+        """Write the fitted model to a file that `ocbnn.load` reads back.
+
+        Args:
+            path: A file when the name ends in `.ocbnn`, else a folder. A model that is
+                there is replaced.
+            data: Keep the training data too. Without them the model predicts as
+                before, but cannot draw itself, report, check rules against the data,
+                or say what the data add to the log density.
+            leave_out: Settings that no file can hold, such as a network of your own.
+                Hand them over again: `ocbnn.load(path, network=...)`.
+
+        Raises:
+            StorageError: When something of the model cannot be written.
+        """
+        check_is_fitted(self, "draws_")
+        save_model(self, path, data=data, leave_out=leave_out)
+
+    def _need_data(self, what: str) -> None:
+        if self._X is None:
+            raise DataError(
+                f"{what} needs the data that this model was fitted to, and it was "
+                "saved without them. Load one that was saved with data=True, or fit "
+                "it again."
+            )
+
+    def _placed(self, rules: Sequence[BoundRule]) -> list[BoundRule]:
+        """Those rules whose points are known, with a warning about the others."""
+        placed = [term.bound for term in self.target_.rules]
+        missing = [bound.name for bound in rules if bound not in placed]
+        if missing:
+            warnings.warn(
+                f"rule {missing[0]!r} cannot be checked: its points are made from data "
+                "rows, and this model was saved without its data.",
+                StorageWarning,
+                stacklevel=3,
+            )
+        return [bound for bound in rules if bound in placed]

@@ -1,0 +1,100 @@
+"""Rules' points on disk: where each rule was felt, so that none is drawn anew."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ocbnn.core.errors import StorageError
+from ocbnn.core.points import BoxPoints, OwnPoints, PointSampler, PoolPoints
+from ocbnn.priors import RuleTerm
+from ocbnn.priors.claims import unit_scales
+from ocbnn.rules import BoundRule, Forbidden
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def write_term(
+    place: str, term: RuleTerm, arrays: dict[str, Any], *, data: bool
+) -> str | None:
+    """Add a term's arrays, and say what kind of sampler it has.
+
+    Points that are data rows moved into the region go the way of the data: None.
+    """
+    sampler, choice = term.sampler, term.bound.rule.sampler
+    if isinstance(choice, str) and choice == "like-data" and not data:
+        return None
+    arrays[f"{place}/points"] = term.points
+    for number, scale in enumerate(jax.tree.leaves(term.scales)):
+        arrays[f"{place}/scales/{number}"] = scale
+    match sampler:
+        case BoxPoints():
+            arrays[f"{place}/lower"] = sampler.lower
+            arrays[f"{place}/upper"] = sampler.upper
+            arrays[f"{place}/net"] = sampler.net
+            return "box"
+        case PoolPoints():
+            arrays[f"{place}/pool"] = sampler.pool
+            return "pool"
+        case OwnPoints():
+            return "own"
+    raise StorageError(
+        f"the points of rule {term.bound.name!r} come from {type(sampler).__name__}, "
+        "which a file cannot hold. Name another sampler for this rule."
+    )
+
+
+def read_term(place: str, kind: object, bound: BoundRule, arrays: Arrays) -> RuleTerm:
+    """The term that was written."""
+    width = len(bound.schema.inputs)
+    points = take(arrays, f"{place}/points", (None, width))
+    scales: Any = ()
+    if isinstance(bound.claim, Forbidden):
+        pattern = jax.tree.structure(unit_scales(bound.claim))
+        found = [
+            take(arrays, f"{place}/scales/{number}", ())
+            for number in range(pattern.num_leaves)
+        ]
+        scales = jax.tree.unflatten(pattern, map(jnp.asarray, found))
+    sampler = _sampler(place, kind, bound, arrays)
+    return RuleTerm(bound, sampler, jnp.asarray(points), scales)
+
+
+def _sampler(
+    place: str, kind: object, bound: BoundRule, arrays: Arrays
+) -> PointSampler:
+    width = len(bound.schema.inputs)
+    if kind == "box":
+        lower = take(arrays, f"{place}/lower", (width,))
+        upper = take(arrays, f"{place}/upper", (width,))
+        net = take(arrays, f"{place}/net", (None, width))
+        box = BoxPoints(lower, upper, 1, 0)
+        return eqx.tree_at(lambda one: one.net, box, jnp.asarray(net))
+    if kind == "pool":
+        return PoolPoints(take(arrays, f"{place}/pool", (None, width)))
+    if kind == "own" and callable(bound.rule.sampler):
+        return OwnPoints(bound.rule.sampler)  # pyright: ignore[reportArgumentType]
+    raise StorageError(f"rule {bound.name!r} has points of an unknown kind, {kind!r}.")
+
+
+def take(
+    arrays: Arrays, name: str, shape: tuple[int | None, ...], kinds: str = "f"
+) -> np.ndarray:
+    """An array of this name, shape (None: any length above zero) and kind of number."""
+    if name not in arrays:
+        raise StorageError(f"the array {name!r} is missing.")
+    found = arrays[name]
+    fits = len(found.shape) == len(shape) and all(
+        length == want if want is not None else length > 0
+        for length, want in zip(found.shape, shape, strict=True)
+    )
+    if not fits or found.dtype.kind not in kinds:
+        wanted = tuple("any" if n is None else n for n in shape)
+        raise StorageError(
+            f"the array {name!r} has shape {found.shape} and type {found.dtype}, which "
+            f"do not fit the model: shape {wanted} is needed."
+        )
+    return found

@@ -1,0 +1,265 @@
+"""A fitted model from a bundle, ready to predict as it did."""
+
+import dataclasses
+import re
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from ocbnn.core.errors import OcbnnError, RuleError, StorageError, StorageWarning
+from ocbnn.core.units import Units
+from ocbnn.estimators.classifier import OCBNNClassifier
+from ocbnn.estimators.kept_terms import read_term, take
+from ocbnn.estimators.regressor import OCBNNRegressor
+from ocbnn.estimators.rulebook import bind_rules
+from ocbnn.estimators.saving import KIND, leaf_names
+from ocbnn.inference import Draws, Plan, Verdict
+from ocbnn.inference.naming import TAG as PLAN_TAG, plan_from_plain
+from ocbnn.networks import MLP
+from ocbnn.rules import Rule, Schema, parse_rule
+from ocbnn.storage import Bundle, from_plain, read_bundle
+
+ESTIMATORS = {one.__name__: one for one in (OCBNNRegressor, OCBNNClassifier)}
+_DTYPE = re.compile(r"[<>|=][biufUO]\d*")
+
+
+def load(path: Any, **settings: Any) -> Any:
+    """Read a model that `save` wrote. Nothing in the file is run.
+
+    Args:
+        path: The file or folder.
+        **settings: What was left out when it was saved, such as `network=...`.
+
+    Raises:
+        StorageError: When the file is missing, damaged or no model, or needs a setting
+            that was left out.
+    """
+    bundle = read_bundle(path)
+    document = bundle.document
+    if document.get("kind") != KIND:
+        raise StorageError(
+            f"{path} is a bundle of ocbnn, but no model: it holds "
+            f"{str(document.get('kind'))[:60]!r}."
+        )
+    _check_given(path, document, settings)
+    try:
+        return _model(bundle, settings)
+    except (
+        OcbnnError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
+        raise StorageError(f"{path} cannot be loaded: {_said(error)}") from error
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"{error} is missing. Take the file from a backup, or save again."
+    return str(error)
+
+
+def _check_given(path: Any, document: dict[str, Any], given: dict[str, Any]) -> None:
+    left = document.get("left_out")
+    left = left if isinstance(left, list) else []
+    for name in left:
+        if name not in given:
+            raise StorageError(
+                f"{path} was saved without the setting {name!r}. Hand it over: "
+                f"ocbnn.load(path, {name}=...)."
+            )
+    for name in given:
+        if name not in left:
+            raise StorageError(
+                f"{name!r} is part of the file, so it cannot be handed over as well. "
+                f"To change it, load the model and write set_params({name}=...)."
+            )
+
+
+def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
+    document, arrays = bundle.document, bundle.arrays
+    name = document["estimator"]
+    if name not in ESTIMATORS:
+        raise StorageError(
+            f"there is no estimator {str(name)[:40]!r} in this ocbnn. It may have been "
+            "saved by a newer one: update ocbnn."
+        )
+    if _flag(document, "double_precision") and not jax.config.read("jax_enable_x64"):
+        warnings.warn(
+            "this model was fitted in double precision, and JAX is set to single, so "
+            "predictions will differ in the last digits. Write "
+            'jax.config.update("jax_enable_x64", True) before loading it.',
+            StorageWarning,
+            stacklevel=4,
+        )
+    model = ESTIMATORS[name](**_settings(document, arrays), **given)
+    model.schema_ = _schema(model, document["schema"])
+    model.rules_ = bind_rules(model.rules, model.schema_)
+    model._X, model._Y = _data(model, document, arrays)
+    _restore_target(model, document, arrays)
+    model.draws_ = _draws(model, document["draws"], arrays)
+    model._predictive = model._predict_with(model.draws_)
+    model.verdict_ = _record(Verdict, document["verdict"])
+    if isinstance(model, OCBNNRegressor):
+        model.noise_ = model._predictive.noise()
+    return model
+
+
+def _flag(document: dict[str, Any], name: str) -> bool:
+    if type(document[name]) is not bool:
+        raise StorageError(f"{name!r} must be true or false.")
+    return document[name]
+
+
+def _settings(
+    document: dict[str, Any], arrays: Mapping[str, np.ndarray]
+) -> dict[str, Any]:
+    def rule(said: Any) -> Rule:
+        made = parse_rule(said["text"])
+        if "points" not in said:
+            return made
+        return dataclasses.replace(made, sampler=arrays[said["points"]])
+
+    def mlp(said: Any) -> MLP:
+        inputs, hidden, outputs, activation = said
+        return MLP(int(inputs), tuple(hidden), int(outputs), activation)
+
+    makers = {
+        PLAN_TAG: plan_from_plain,
+        "$rule": rule,
+        "$array": lambda name: arrays[name],
+        "$mlp": mlp,
+    }
+    said = document["settings"].items()
+    return {name: from_plain(value, name, makers) for name, value in said}
+
+
+def _schema(model: Any, said: dict[str, Any]) -> Schema:
+    inputs, outputs = tuple(said["inputs"]), tuple(said["outputs"])
+    model.n_features_in_ = len(inputs)
+    if said["columns"] is not None:
+        model.feature_names_in_ = np.array(said["columns"], dtype=object)
+    if isinstance(model, OCBNNRegressor):
+        model._y_ndim = 1 if said["y_ndim"] == 1 else 2
+        return Schema(inputs, outputs)
+    labels, dtype = from_plain(said["classes"], "classes"), str(said["classes_dtype"])
+    if not _DTYPE.fullmatch(dtype):
+        raise StorageError(f"classes cannot be of type {dtype[:40]!r}.")
+    # The longest label decides how wide the text is, whatever the file says.
+    model.classes_ = np.array(labels, object if dtype[1] == "O" else None)
+    if dtype[1] not in "OU":
+        model.classes_ = model.classes_.astype(dtype)
+    return Schema(inputs, outputs, tuple(labels))
+
+
+def _data(
+    model: Any, document: dict[str, Any], arrays: Mapping[str, np.ndarray]
+) -> tuple[Any, Any]:
+    if not _flag(document, "data"):
+        return None, None
+    schema = model.schema_
+    X = take(arrays, "data/X", (None, len(schema.inputs)))
+    if schema.classes is None:
+        return X, take(arrays, "data/Y", (len(X), len(schema.outputs)))
+    codes = take(arrays, "data/Y", (len(X),), kinds="iu")
+    if codes.min() < 0 or codes.max() >= len(schema.classes):
+        raise StorageError("the array 'data/Y' names classes that are not there.")
+    return X, codes
+
+
+def _restore_target(
+    model: Any, document: dict[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
+    said = document["rules"]
+    texts = [str(bound.rule) for bound in model.rules_]
+    if texts != [one["text"] for one in said]:
+        raise RuleError(
+            "the rules are not those that the model was fitted to, which were: "
+            f"{[one['text'] for one in said]}."
+        )
+    terms = tuple(
+        read_term(f"rules/{number}", one["points"], bound, arrays)
+        for number, (one, bound) in enumerate(zip(said, model.rules_, strict=True))
+        if one["points"] is not None
+    )
+    schema = model.schema_
+    outputs = len(schema.outputs if schema.classes is None else schema.classes)
+    if isinstance(model, OCBNNRegressor):
+        model.limits_ = model._limits(schema, np.zeros((0, outputs)))
+    units = None
+    if _flag(document, "units"):
+        widths = {"x": len(schema.inputs), "y": outputs}
+        units = Units(
+            *(
+                take(arrays, f"units/{name}", (widths[name[0]],))
+                for name in ("x_mean", "x_scale", "y_mean", "y_scale")
+            )
+        )
+    data = None if model._X is None else (model._X, model._Y)
+    model.target_ = model._assemble(terms, data, units)
+
+
+def _draws(model: Any, said: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Draws:
+    shapes = model.target_.shapes()
+    specs, pattern = jax.tree.flatten(shapes)
+    names = [f"draws/{name}" for name in leaf_names(shapes)]
+    first = arrays[names[0]].shape[:2]
+    leaves = [
+        take(arrays, name, (*first, *spec.shape))
+        for name, spec in zip(names, specs, strict=True)
+    ]
+    if len(first) < 2 or 0 in first:
+        raise StorageError("there are no draws in it.")
+    kept = {f"draws/{name}" for name in leaf_names(shapes)}
+    other = sorted(n for n in arrays if n.startswith("draws/") and n not in kept)
+    if other:
+        raise StorageError(f"the network has no weights {other[0]!r}.")
+    rest = {k: v for k, v in said.items() if k not in ("plan", "algorithm")}
+    return _record(
+        Draws,
+        rest,
+        positions=jax.tree.unflatten(pattern, leaves),
+        stats=_trace("stats/", first[0], arrays),
+        warmup=_trace("warmup/", first[0], arrays),
+        plan=_plan(model, said),
+    )
+
+
+def _trace(
+    head: str, chains: int, arrays: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    found = {n.removeprefix(head): a for n, a in arrays.items() if n.startswith(head)}
+    for name, array in found.items():
+        if array.ndim < 2 or array.shape[0] != chains:
+            raise StorageError(
+                f"the array {head + name!r} needs one row for each of {chains} chains, "
+                f"and has shape {array.shape}."
+            )
+    return found
+
+
+def _plan(model: Any, said: dict[str, Any]) -> Plan:
+    plan = (
+        model._plan()
+        if said["plan"] is None
+        else from_plain(said["plan"], "the plan", {PLAN_TAG: plan_from_plain})
+    )
+    if not isinstance(plan, Plan) or type(plan).__name__ != said["algorithm"]:
+        raise StorageError(
+            f"the draws were made by {str(said['algorithm'])[:40]}, not by "
+            f"{type(plan).__name__}."
+        )
+    return plan
+
+
+def _record(kind: Any, said: dict[str, Any], **values: Any) -> Any:
+    """A data class from what is known of it; what a newer one added is left alone."""
+    known = {field.name for field in dataclasses.fields(kind)}
+    plain = {k: from_plain(v, k) for k, v in said.items() if k in known}
+    return kind(**plain, **values)

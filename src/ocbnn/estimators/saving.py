@@ -1,0 +1,206 @@
+"""A fitted model as a bundle: everything that made it and everything it found."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ocbnn.core.errors import RuleError, StorageError
+from ocbnn.core.versions import library_versions
+from ocbnn.estimators.kept_terms import write_term
+from ocbnn.inference import Draws
+from ocbnn.inference.naming import plan_to_plain, tell as tell_plan
+from ocbnn.networks import MLP
+from ocbnn.rules import Rule, parse_rule
+from ocbnn.storage import NotPlainError, read_bundle, to_plain, write_bundle
+from ocbnn.storage.arrays import KINDS
+
+KIND = "ocbnn model"
+
+
+def save_model(
+    model: Any, path: Any, *, data: bool = True, leave_out: Sequence[str] = ()
+) -> None:
+    """Write a fitted estimator; see its `save`."""
+    left = _left_out(model, leave_out)
+    arrays: dict[str, Any] = {}
+    document = {
+        "kind": KIND,
+        "estimator": type(model).__name__,
+        "versions": library_versions(),
+        "double_precision": bool(jax.config.read("jax_enable_x64")),
+        "settings": _settings(model, left, arrays),
+        "left_out": sorted(left),
+        "schema": _schema(model),
+        "rules": _rules(model, arrays, data=data),
+        "data": bool(data),
+        "units": _units(model, arrays),
+        "draws": _draws(model.draws_, left, arrays),
+        "verdict": _fields(model.verdict_, "verdict_"),
+    }
+    if data and model._X is None:
+        raise StorageError(
+            "this model was itself loaded without its data, so they cannot be saved. "
+            "Write save(path, data=False)."
+        )
+    if data:
+        arrays |= {"data/X": model._X, "data/Y": model._Y}
+    _refuse_other_kinds(Path(path))
+    write_bundle(path, document, arrays)
+
+
+def leaf_names(positions: Any) -> list[str]:
+    """A name for every array of a position: `weights/0/weight`."""
+    paths, _ = jax.tree_util.tree_flatten_with_path(positions)
+    return ["/".join(map(_step, path)) for path, _ in paths]
+
+
+def _step(step: Any) -> str:
+    for kind in ("name", "key", "idx"):
+        if hasattr(step, kind):
+            return str(getattr(step, kind))
+    return str(step)
+
+
+def _left_out(model: Any, names: Sequence[str]) -> frozenset[str]:
+    given = (names,) if isinstance(names, str) else tuple(names)
+    known = model.get_params(deep=False)
+    for name in given:
+        if name not in known:
+            raise StorageError(
+                f"leave_out names settings of the model, and {name!r} is none: choose "
+                f"among {', '.join(known)}."
+            )
+    return frozenset(given)
+
+
+def _settings(
+    model: Any, left: frozenset[str], arrays: dict[str, Any]
+) -> dict[str, Any]:
+    def tell(value: object, place: str) -> dict[str, Any] | None:
+        if isinstance(value, Rule):
+            return {"$rule": _rule(value, place, arrays)}
+        if isinstance(value, np.ndarray) and value.dtype.name in KINDS:
+            arrays[f"settings/{place}"] = value
+            return {"$array": f"settings/{place}"}
+        if type(value) is MLP:
+            sizes = [value.inputs, list(value.hidden), value.outputs]
+            return {"$mlp": [*sizes, value.activation]}
+        return tell_plan(value, place)
+
+    written = {}
+    for name, value in model.get_params(deep=False).items():
+        if name in left:
+            continue
+        try:
+            written[name] = to_plain(value, name, tell)
+        except NotPlainError as error:
+            raise _cannot(name, error) from None
+    return written
+
+
+def _cannot(name: str, error: NotPlainError) -> StorageError:
+    return StorageError(
+        f"the setting {name!r} cannot be saved: {error} Either set it to something "
+        f"plain first, set_params({name}=...), which leaves the draws as they are, or "
+        f"leave it out and hand it over again: save(path, leave_out=[{name!r}]) and "
+        f"ocbnn.load(path, {name}=...)."
+    )
+
+
+def _rule(rule: Rule, place: str, arrays: dict[str, Any]) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    if isinstance(rule.sampler, np.ndarray | list | tuple):
+        points = np.asarray(rule.sampler)
+        arrays[f"settings/{place}"] = points
+        said["points"] = f"settings/{place}"
+        rule = dataclasses.replace(rule, sampler=None)
+    text = str(rule)
+    try:
+        same = parse_rule(text) == rule
+    except RuleError:
+        same = False
+    if not same:
+        raise NotPlainError(
+            f"the rule {rule.name or text[:60]!r} holds Python code or a sampler of "
+            "your own, and only rules that can be said as text are written."
+        )
+    return {"text": text, **said}
+
+
+def _schema(model: Any) -> dict[str, Any]:
+    schema, names = model.schema_, getattr(model, "feature_names_in_", None)
+    said: dict[str, Any] = {
+        "inputs": list(schema.inputs),
+        "outputs": list(schema.outputs),
+        "columns": None if names is None else [str(name) for name in names],
+    }
+    if schema.classes is None:
+        return {**said, "y_ndim": model._y_ndim}
+    labels = to_plain(list(schema.classes), "classes")
+    return {**said, "classes": labels, "classes_dtype": model.classes_.dtype.str}
+
+
+def _rules(model: Any, arrays: dict[str, Any], *, data: bool) -> list[dict[str, Any]]:
+    said = []
+    for number, bound in enumerate(model.rules_):
+        term = next((t for t in model.target_.rules if t.bound is bound), None)
+        kind = None
+        if term is not None:
+            kind = write_term(f"rules/{number}", term, arrays, data=data)
+        said.append({"name": bound.name, "text": str(bound.rule), "points": kind})
+    return said
+
+
+def _units(model: Any, arrays: dict[str, Any]) -> bool:
+    units = model.target_.units
+    if units is None:
+        return False
+    for name in ("x_mean", "x_scale", "y_mean", "y_scale"):
+        arrays[f"units/{name}"] = getattr(units, name)
+    return True
+
+
+def _draws(
+    draws: Draws, left: frozenset[str], arrays: dict[str, Any]
+) -> dict[str, Any]:
+    leaves = jax.tree.leaves(draws.positions)
+    for name, leaf in zip(leaf_names(draws.positions), leaves, strict=True):
+        arrays[f"draws/{name}"] = leaf
+    for kind, trace in (("stats", draws.stats), ("warmup", draws.warmup)):
+        for name, numbers in trace.items():
+            arrays[f"{kind}/{name}"] = numbers
+    try:
+        plan = plan_to_plain(draws.plan, "inference")
+    except NotPlainError as error:
+        if "inference" not in left:
+            raise _cannot("inference", error) from None
+        plan = None
+    rest = _fields(draws, "draws_", without=("positions", "stats", "warmup", "plan"))
+    return {**rest, "algorithm": type(draws.plan).__name__, "plan": plan}
+
+
+def _fields(record: Any, place: str, without: Sequence[str] = ()) -> dict[str, Any]:
+    names = [f.name for f in dataclasses.fields(record) if f.name not in without]
+    return {name: to_plain(getattr(record, name), f"{place}.{name}") for name in names}
+
+
+def _refuse_other_kinds(path: Path) -> None:
+    """A bundle that is no model, such as a checkpoint, is not written over."""
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    try:
+        found = read_bundle(path).document.get("kind")
+    except StorageError as error:
+        raise StorageError(
+            f"{path} is there already and cannot be read as a model, so it is not "
+            f"replaced. Choose another name, or remove it. ({error})"
+        ) from None
+    if found != KIND:
+        raise StorageError(
+            f"{path} is there already and holds something other than a model, so it "
+            "is not replaced. Choose another name, or remove it."
+        )
