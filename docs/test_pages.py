@@ -17,7 +17,15 @@ import ocbnn
 from ocbnn.core import versions
 from ocbnn.rules.parse import OPTIONS
 from ocbnn.rules.words import FUNCTIONS, KEYWORDS
-from ocbnn.studies import clinical, measures, motion, motion_figures, runner, toy_runs
+from ocbnn.studies import (
+    clinical,
+    measures,
+    motion,
+    motion_figures,
+    runner,
+    toy_runs,
+    uci,
+)
 from ocbnn.studies.toys import TOYS
 
 DOCS = Path(__file__).parent
@@ -132,6 +140,7 @@ def result_keys() -> Iterator[str]:
         clinical: ["run", "_scores", "_counts"],
         motion: ["measure"],
         motion_figures: ["_numbers"],
+        uci: ["run", "run_split", "measure"],
     }.items():
         for node in ast.walk(ast.parse(inspect.getsource(module))):
             if isinstance(node, ast.FunctionDef) and node.name in functions:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ocbnn import NUTS, OCBNNRegressor
+from ocbnn.core.errors import SettingError
 
 RNG = np.random.default_rng(1)
 X = np.stack([np.linspace(0, 4, 12), RNG.uniform(0, 100, 12)], axis=1)
@@ -51,6 +52,10 @@ def test_the_check_counts_draws_whose_slopes_break_the_rule(follows):
 def test_slopes_of_draws_are_exact_and_in_a_persons_units(follows):
     xs, step = X[:5], np.array([[0.0, 0.5]])
     ends = [follows.sample_functions(xs + s * step, 20) for s in (1, -1)]
-    exact = follows._predictive.slopes(xs, [(1,), (0, 1)], 20)
-    assert exact[0, 1].shape == (20, 5, 1)
-    np.testing.assert_allclose(exact[1,][..., 0], ends[0] - ends[1], atol=1e-3)
+    exact = follows.sample_slopes(xs, "x1", count=20)
+    np.testing.assert_allclose(exact, ends[0] - ends[1], atol=1e-3)
+    curved = follows.sample_slopes(xs, "x1", 0, count=20)
+    assert curved.shape == (20, 5)
+    np.testing.assert_array_equal(curved, follows.sample_slopes(xs, 0, 1, count=20))
+    with pytest.raises(SettingError, match="one input, or two"):
+        follows.sample_slopes(xs)

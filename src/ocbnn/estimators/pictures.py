@@ -18,8 +18,8 @@ def plot_functions(model: Any, ax: Any, along: Any, output: Any, shown: int) -> 
     # Matplotlib is slow to import, so only those who draw wait for it.
     from ocbnn import plots  # noqa: PLC0415
 
-    column = _index(along, model.schema_.inputs, "input")
-    target = _index(output, model.schema_.outputs, "output")
+    column = column_index(along, model.schema_.inputs, "input")
+    target = column_index(output, model.schema_.outputs, "output")
     at = np.median(model._X, axis=0)
     x = np.linspace(*_limits(model._X, model.rules_, column), _COLUMNS)
     rows = np.tile(at, (_COLUMNS, 1))
@@ -59,7 +59,7 @@ def plot_classes(model: Any, ax: Any, along: Sequence[Any] | None) -> Any:
             f"along names the two inputs of a class map, got {along!r}. Write "
             f"along=({names[0]!r}, {names[1]!r})."
         )
-    columns = [_index(one, names, "input") for one in pair]
+    columns = [column_index(one, names, "input") for one in pair]
     at = np.median(model._X, axis=0)
     gx, gy = (np.linspace(*_limits(model._X, model.rules_, c), _SIDE) for c in columns)
     rows = np.tile(at, (_SIDE * _SIDE, 1))
@@ -82,7 +82,8 @@ def plot_classes(model: Any, ax: Any, along: Sequence[Any] | None) -> Any:
     return ax
 
 
-def _index(choice: Any, names: tuple[str, ...], what: str) -> int:
+def column_index(choice: Any, names: tuple[str, ...], what: str) -> int:
+    """The position of a column given by name or position; the first when None."""
     if choice is None:
         return 0
     if choice in names:

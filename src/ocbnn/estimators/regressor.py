@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower, observation_noise
-from ocbnn.estimators.pictures import plot_functions
+from ocbnn.estimators.pictures import column_index, plot_functions
 from ocbnn.estimators.rulebook import bind_rules
 from ocbnn.posterior import GaussianNoise, Likelihood, TruncatedGaussian
 from ocbnn.predictive.predictive import Limits
@@ -145,6 +145,28 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         X = self._checked(X)
         low, high = self._predictive.interval(X, level, rng)
         return self._as_given(low), self._as_given(high)
+
+    def sample_slopes(self, X: Any, *along: Any, count: int = 100) -> np.ndarray:
+        """How fast functions drawn from the posterior change, at the rows of `X`.
+
+        Args:
+            X: Inputs.
+            along: The input's name or position; two of them for the second derivative.
+            count: How many functions, the same as `sample_functions` draws.
+
+        Returns:
+            An array as `sample_functions` gives, in units of output per unit of input.
+        """
+        if not 1 <= len(along) <= 2:
+            raise SettingError(
+                "sample_slopes goes along one input, or two for the second derivative, "
+                f'got {len(along)}. Write sample_slopes(X, "x").'
+            )
+        X = self._checked(X)
+        names = self.schema_.inputs
+        places = tuple(sorted(column_index(one, names, "input") for one in along))
+        values = self._predictive.slopes(X, [places], count)[places]
+        return values[..., 0] if values.shape[-1] == 1 else values
 
     def plot(
         self, ax: Any = None, *, along: Any = None, output: Any = None, shown: int = 0

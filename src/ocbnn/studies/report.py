@@ -62,6 +62,8 @@ def _section(study: Study, result: Result) -> str:
         for one in result["figures"]
     )
     remark = f"<p>{safe(result['remark'])}</p>" if result["remark"] else ""
+    said = result["paper"].get("claim")
+    claim = f"<p>The paper's point: {safe(said)}.</p>" if said else ""
     tables = "".join(table.html() for table in study.tables(result))
     verdicts = "".join(
         f"<li>{label}: {safe(result['models'][key]['verdict'])}</li>"
@@ -70,7 +72,7 @@ def _section(study: Study, result: Result) -> str:
     )
     return f"""<section id="{name}">
 <h2>{name} <span class="dim">{safe(result["paper"]["figure"])}</span></h2>
-<p>The paper's point: {safe(result["paper"]["claim"])}.</p>
+{claim}
 <p class="dim">Preset {safe(result["preset"])}, seed {result["seed"]}.{quick}</p>
 <ul>{rules}</ul>
 {figures}{remark}

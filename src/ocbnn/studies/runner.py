@@ -17,8 +17,9 @@ from ocbnn.studies.motion_report import MotionFigure, MotionTable
 from ocbnn.studies.report import write_index
 from ocbnn.studies.toy_runs import ToyStudy
 from ocbnn.studies.toys import TOYS
+from ocbnn.studies.uci import UciStudy
 
-_STUDIES: dict[str, Study] = {
+_PAPER: dict[str, Study] = {
     study.name: study
     for study in (
         *map(ToyStudy, TOYS.values()),
@@ -27,13 +28,14 @@ _STUDIES: dict[str, Study] = {
         MotionFigure(),
     )
 }
+_STUDIES: dict[str, Study] = {**_PAPER, "uci": UciStudy()}
 STUDIES = (*_STUDIES, "toys", "all")
 
 
 def names_for(name: str) -> list[str]:
     """The single studies that a name stands for."""
     if name == "all":
-        return list(_STUDIES)
+        return list(_PAPER)
     if name == "toys":
         return list(TOYS)
     if name in _STUDIES:
@@ -60,7 +62,7 @@ def reproduce(
     of earlier runs.
 
     Args:
-        name: A study, or `toys` or `all`.
+        name: A study, or `toys`, or `all` for those of the paper.
         preset: `paper` for the paper's settings, `best` for what we would advise.
         seed: Decides every random number.
         out: Folder for `NAME/result.json`, the tables and the figures.
@@ -82,7 +84,7 @@ def reproduce(
             f"there is no preset {preset!r}: write one of {', '.join(PRESETS)}."
         )
     names = names_for(name)
-    if data is not None and (len(names) > 1 or name in TOYS):
+    if data is not None and (len(names) > 1 or name in (*TOYS, "uci")):
         raise SettingError(
             f"{name!r} does not read recordings from one folder, so data={str(data)!r} "
             "has no meaning for it. Name one study that does, such as table1."
