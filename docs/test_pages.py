@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 import ocbnn
+from ocbnn.cli.app import CODES
 from ocbnn.core import versions
+from ocbnn.projects.keys import key_rows
+from ocbnn.projects.sections import RuleEntry
 from ocbnn.rules.parse import OPTIONS
 from ocbnn.rules.words import FUNCTIONS, KEYWORDS
 from ocbnn.studies import (
@@ -177,6 +180,13 @@ def test_every_study_and_its_rules_are_shown() -> None:
             own.pop("warmup" if plan.label == "SVGD" else "", None)
             said = ", ".join(f"{k}={v!r}" for k, v in own.items() if v != usual[k])
             assert f"`{plan.label}({said})`" in PAGES["studies.md"]
+
+
+def test_every_key_of_a_study_file_and_every_exit_code_is_explained() -> None:
+    page = PAGES["command-line.md"]
+    assert [row for row in key_rows() if row not in page] == []
+    assert all(f"| `{code}` | {when} |" in page for code, when in CODES.items())
+    assert set(RuleEntry.model_fields) <= code_of("command-line.md")
 
 
 def anchor(heading: str) -> str:

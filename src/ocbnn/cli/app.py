@@ -1,7 +1,4 @@
-"""`ocbnn`: the command line.
-
-Exit codes: 0 done, 1 the work failed, 2 the command was written wrongly, 130 Ctrl-C.
-"""
+"""`ocbnn`: the command line. Its exit codes are in `CODES`."""
 
 import sys
 import warnings
@@ -14,16 +11,30 @@ import typer
 from ocbnn import __version__
 from ocbnn.cli.data import data as data_commands
 from ocbnn.cli.ending import stop
+from ocbnn.cli.fit import fit, report, resume
+from ocbnn.cli.init import init
+from ocbnn.cli.predict import check, predict
 from ocbnn.core.errors import InferenceWarning, OcbnnError, SettingError
+
+CODES = {
+    0: "done",
+    1: "the work failed: a table or file that cannot be used",
+    2: "the command or the study file is written wrongly",
+    3: "check: a rule does not hold",
+    130: "stopped by Ctrl-C",
+}
 
 app = typer.Typer(
     help="Bayesian neural networks that listen to experts: rules about outputs become "
     "a prior.",
+    epilog="Exit codes: " + "; ".join(f"{c} {m}" for c, m in CODES.items()) + ".",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+for command in (init, fit, resume, report, predict, check):
+    app.command()(command)
 app.add_typer(data_commands, name="data")
 
 
@@ -34,10 +45,11 @@ class Preset(StrEnum):
     best = "best"
 
 
-def _show_version(asked: bool) -> None:
+def _show_version(asked: bool) -> bool:
     if asked:
         typer.echo(f"ocbnn {__version__}")
         raise typer.Exit
+    return asked
 
 
 @app.callback()

@@ -32,6 +32,9 @@ from ocbnn.rules import BoundRule, Schema
 
 PLANS: dict[str, type[Plan]] = {"hmc": HMC, "nuts": NUTS, "svgd": SVGD, "smc": SMC}
 
+# Rows whose slopes are held in memory at a time.
+_SLOPE_ROWS = 1000
+
 
 class RuleFollower(Keepable, BaseEstimator, abc.ABC):
     """Fits a Bayesian neural network to data and rules. Subclasses say to what."""
@@ -233,11 +236,24 @@ class RuleFollower(Keepable, BaseEstimator, abc.ABC):
         values = self._predictive.functions(X, count)
         return values[..., 0] if values.shape[-1] == 1 else values
 
-    def check_rules(self, points: int = 1000) -> list[RuleCheck]:
-        """How well each rule holds, at fresh points of its region and on the data."""
+    def check_rules(
+        self, points: int = 1000, X: Any = None, y: Any = None
+    ) -> list[RuleCheck]:
+        """How well each rule holds, at fresh points of its region and on rows.
+
+        Args:
+            points: How many points of each region to look at.
+            X: Rows to look at in the place of the training data.
+            y: What was observed there, if it was.
+        """
         check_is_fitted(self, "draws_")
+        rows, observed = self._X, self._Y
+        if X is not None:
+            rows = self._checked(X)
+            observed = None if y is None else self._as_observed(y)
         return [
-            self._check_rule(b, points) for b in self._placed(self.checkable_rules_)
+            self._check_rule(bound, points, rows, observed)
+            for bound in self._placed(self.checkable_rules_)
         ]
 
     @property
@@ -253,7 +269,13 @@ class RuleFollower(Keepable, BaseEstimator, abc.ABC):
         shares = jax.jit(jax.vmap(self.target_.parts))(some)
         return {name: float(np.mean(values)) for name, values in shares.items()}
 
-    def _check_rule(self, bound: BoundRule, count: int) -> RuleCheck:
+    def _check_rule(
+        self,
+        bound: BoundRule,
+        count: int,
+        X: np.ndarray | None,
+        observed: np.ndarray | None,
+    ) -> RuleCheck:
         term = next(t for t in self.target_.rules if t.bound is bound)
         # More points than the rule was felt at, and none of those.
         keys = jax.random.split(jax.random.key(20190501), -(-count // term.count))
@@ -262,11 +284,11 @@ class RuleFollower(Keepable, BaseEstimator, abc.ABC):
             bound,
             xs,
             self._rule_values(xs, 1000),
-            X=self._X,
-            observed=self._Y,
-            predicted=None if self._X is None else self._rule_prediction(self._X),
+            X=X,
+            observed=observed,
+            predicted=None if X is None else self._rule_prediction(X),
             slopes=self._slopes(bound, xs, 1000),
-            predicted_slopes=self._predicted_slopes(bound),
+            predicted_slopes={} if X is None else self._predicted_slopes(bound, X),
         )
 
     def _slopes(
@@ -277,13 +299,26 @@ class RuleFollower(Keepable, BaseEstimator, abc.ABC):
             return {}
         return self._predictive.slopes(X, bound.slopes, most)
 
-    def _predicted_slopes(self, bound: BoundRule) -> dict[Along, np.ndarray]:
-        """Slopes of the mean function at the data: the mean of the slopes."""
-        slopes = {} if self._X is None else self._slopes(bound, self._X)
-        return {along: values.mean(axis=0) for along, values in slopes.items()}
+    def _predicted_slopes(
+        self, bound: BoundRule, X: np.ndarray
+    ) -> dict[Along, np.ndarray]:
+        """Slopes of the mean function at rows: the mean of the slopes."""
+        # Block by block, because every draw's slopes at every row need much memory.
+        blocks = [
+            self._slopes(bound, X[start : start + _SLOPE_ROWS])
+            for start in range(0, len(X), _SLOPE_ROWS)
+        ]
+        return {
+            along: np.concatenate([block[along].mean(axis=0) for block in blocks])
+            for along in bound.slopes
+        }
 
     @abc.abstractmethod
     def _rule_prediction(self, X: np.ndarray) -> np.ndarray: ...
+
+    @abc.abstractmethod
+    def _as_observed(self, y: Any) -> np.ndarray:
+        """Observations as rules judge them: a column per output, or class numbers."""
 
     def _checked(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "draws_")

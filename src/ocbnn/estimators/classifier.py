@@ -113,3 +113,14 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
 
     def _rule_prediction(self, X: np.ndarray) -> np.ndarray:
         return np.argmax(self._predictive.probabilities(X), axis=1)
+
+    def _as_observed(self, y: Any) -> np.ndarray:
+        labels = np.asarray(y)
+        strange = ~np.isin(labels, self.classes_)
+        if strange.any():
+            raise DataError(
+                f"y has a class that the model does not know, "
+                f"{str(labels[strange][0])!r}. It knows "
+                f"{', '.join(map(str, self.classes_))}."
+            )
+        return np.searchsorted(self.classes_, labels)

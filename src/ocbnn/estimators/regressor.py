@@ -284,6 +284,10 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
     def _rule_prediction(self, X: np.ndarray) -> np.ndarray:
         return self._predictive.mean_and_sd(X)[0]
 
+    def _as_observed(self, y: Any) -> np.ndarray:
+        y = np.asarray(y, float)
+        return y[:, None] if y.ndim == 1 else y
+
     def _as_given(self, table: np.ndarray) -> np.ndarray:
         return table[:, 0] if self._y_ndim == 1 else table
 

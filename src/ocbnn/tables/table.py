@@ -144,18 +144,20 @@ class Table:
         self, block: Mapping[str, np.ndarray], names: list[str], place: int
     ) -> int:
         count = len(block[names[0]])
-        columns: dict[str, Any] = {"place": np.arange(place, place + count)}
-        columns |= {f"a{i}": block[name] for i, name in enumerate(names)}
-        self._connection.register("block", columns)
-        what = "INSERT INTO added" if place else "CREATE TABLE added AS"
+        is_number = [np.issubdtype(block[name].dtype, np.floating) for name in names]
+        if not place:
+            kinds = ["DOUBLE" if number else "VARCHAR" for number in is_number]
+            columns = ", ".join(f"a{i} {kind}" for i, kind in enumerate(kinds))
+            self._all(f"CREATE TABLE added (place BIGINT, {columns})")
+        numbered = {f"a{i}": block[name] for i, name in enumerate(names)}
+        numbered["place"] = np.arange(place, place + count)
+        self._connection.register("block", numbered)
         # DuckDB's own NaN would be written out as a word; nothing at all is clearer.
-        shown = [
-            f"CASE WHEN isnan(a{i}) THEN NULL ELSE a{i} END AS a{i}"
-            if np.issubdtype(block[name].dtype, np.floating)
-            else f"a{i}"
-            for i, name in enumerate(names)
+        cells = [
+            f"nullif(a{i}, 'nan'::DOUBLE)" if number else f"a{i}"
+            for i, number in enumerate(is_number)
         ]
-        self._all(f"{what} SELECT place, {', '.join(shown)} FROM block")
+        self._all(f"INSERT INTO added SELECT place, {', '.join(cells)} FROM block")
         self._connection.unregister("block")
         return place + count
 

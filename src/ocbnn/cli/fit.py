@@ -1,0 +1,112 @@
+"""`ocbnn fit`, `ocbnn resume` and `ocbnn report`: a folder for every fit."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ocbnn.cli.ending import stop
+from ocbnn.cli.talk import note, show_json, spoken_warnings
+
+if TYPE_CHECKING:
+    from ocbnn.projects.fitting import Outcome
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def fit(
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY.toml", help="Your study file.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder for the model and the report. Left out: results/STUDY.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="In the place of the study's.", show_default=False),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A short run, to see that all is in order.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace another fit in the folder.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Fit a model to a table and rules, as a study file says.
+
+    Writes model.ocbnn, report.txt, report.json, a copy of the study file, and
+    the run as it goes on: after Ctrl-C, `ocbnn resume DIR` goes on with it.
+    """
+    out = out or Path("results") / study.stem
+    try:
+        from ocbnn.projects.fitting import fit_study  # noqa: PLC0415
+
+        with spoken_warnings():
+            found = fit_study(
+                *(study, out),
+                seed=seed,
+                quick=quick,
+                force=force,
+                progress=True,
+                say=note,
+            )
+    except KeyboardInterrupt:
+        stop(f"stopped. `ocbnn resume {out}` goes on.")
+    _show(found, as_json=as_json)
+
+
+def resume(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a fit.")],
+    as_json: Json = False,
+) -> None:
+    """Go on with a fit that was stopped, to the same numbers."""
+    try:
+        from ocbnn.projects.fitting import resume as go_on  # noqa: PLC0415
+
+        with spoken_warnings():
+            found = go_on(folder, progress=True, say=note)
+    except KeyboardInterrupt:
+        stop(f"stopped. `ocbnn resume {folder}` goes on.")
+    _show(found, as_json=as_json)
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a fit.")],
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write it as a web page.", show_default=False
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show the report of a fit again."""
+    from ocbnn.projects.reporting import read_report, write_html  # noqa: PLC0415
+
+    text, document = read_report(folder)
+    if html is not None:
+        write_html(html, folder, text)
+        note(f"written to {html}")
+    if as_json:
+        show_json(document)
+    elif html is None:
+        typer.echo(text, nl=False)
+
+
+def _show(found: "Outcome", *, as_json: bool) -> None:
+    if as_json:
+        show_json(found.document)
+    else:
+        typer.echo(found.summary)
+        typer.echo(f"\nwritten to {found.folder.path}")
+    if found.interrupted:
+        stop(
+            "stopped early; what was drawn until then is written. "
+            f"`ocbnn resume {found.folder.path}` goes on."
+        )

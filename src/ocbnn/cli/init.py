@@ -1,0 +1,50 @@
+"""`ocbnn init`: a study file from a table."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ocbnn.cli.ending import stop
+from ocbnn.cli.talk import show_json
+
+
+def init(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Your table: a CSV or Parquet file.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="STUDY.toml",
+            help="Study file to write. Left out: beside you, named after the table.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column to predict. Left out: the last one.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a study file that is there.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object.")
+    ] = False,
+) -> None:
+    """Look at a table and write a study file for it, explained line by line."""
+    try:
+        from ocbnn.projects.starting import start_study  # noqa: PLC0415
+
+        path = out or Path(data.name.split(".")[0] or "study").with_suffix(".toml")
+        started = start_study(data, path, output=output, force=force)
+    except KeyboardInterrupt:
+        stop("stopped. Nothing was written.")
+    if as_json:
+        show_json(started.document())
+        return
+    typer.echo(started.summary())

@@ -1,0 +1,117 @@
+"""`ocbnn predict` and `ocbnn check`: what a fitted model says about a table."""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ocbnn.cli.ending import stop
+from ocbnn.cli.talk import note, show_json, spoken_warnings
+from ocbnn.core.errors import SettingError
+
+RULES_BROKEN = 3
+
+ModelPath = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="The folder of a fit, or a model file."),
+]
+
+
+def predict(
+    model: ModelPath,
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="DATA", help="CSV or Parquet file with the inputs."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A .csv or .parquet file to write. Left out: CSV on stdout.",
+            show_default=False,
+        ),
+    ] = None,
+    interval: Annotated[
+        float, typer.Option(help="Share of probability between lower and upper.")
+    ] = 0.9,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object; needs --out.")
+    ] = False,
+) -> None:
+    """Predict every row of a table: all its columns, and beside them the answer.
+
+    For a number: mean, sd, lower and upper end of an interval of a new
+    measurement. For a class: the class, and the probability of each.
+    """
+    if as_json and out is None:
+        raise SettingError("--json: the predictions need a file then. Add --out FILE.")
+    try:
+        from ocbnn.projects.predicting import (  # noqa: PLC0415
+            load_model,
+            predict_table,
+        )
+
+        with spoken_warnings(), tempfile.TemporaryDirectory() as scratch:
+            path = out or Path(scratch) / "predictions.csv"
+            found = predict_table(load_model(model), data, path, interval)
+            if found.skipped:
+                note(
+                    f"{found.skipped} of {found.rows} rows lack an input; their "
+                    "predictions are left empty."
+                )
+            if out is None:
+                _copy_to_stdout(path)
+    except KeyboardInterrupt:
+        stop("stopped. Nothing was written.")
+    if out is None:
+        return
+    if as_json:
+        show_json({"file": str(out), **vars(found)})
+        return
+    typer.echo(f"{found.rows} rows with {', '.join(found.columns)}\nwritten to {out}")
+
+
+def check(
+    model: ModelPath,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DATA]",
+            help="CSV or Parquet file on whose rows to check too.",
+            show_default=False,
+        ),
+    ] = None,
+    most: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="A rule holds when broken in no larger share."),
+    ] = 0.01,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object.")
+    ] = False,
+) -> None:
+    """Check how well each rule holds; exit code 3 when one does not."""
+    try:
+        from ocbnn.projects.checking import check as check_rules  # noqa: PLC0415
+        from ocbnn.projects.checktable import as_lines  # noqa: PLC0415
+        from ocbnn.projects.predicting import load_model  # noqa: PLC0415
+
+        with spoken_warnings():
+            kept = check_rules(load_model(model), data)
+    except KeyboardInterrupt:
+        stop("stopped.")
+    holds = all(one.holds(most) for one in kept)
+    if as_json:
+        rules = [{**vars(one), "holds": one.holds(most)} for one in kept]
+        show_json({"holds": holds, "most": most, "rules": rules})
+    else:
+        typer.echo(as_lines(kept, most))
+    if not holds:
+        raise typer.Exit(RULES_BROKEN)
+
+
+def _copy_to_stdout(path: Path) -> None:
+    with path.open(encoding="utf-8") as file:
+        shutil.copyfileobj(file, sys.stdout)

@@ -1,0 +1,31 @@
+"""What commands say: results on stdout, all else on stderr."""
+
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from ocbnn.core.errors import InferenceWarning
+
+
+def note(text: str) -> None:
+    """Say something that is no result."""
+    typer.echo(f"ocbnn: {text}", err=True)
+
+
+def show_json(content: Any) -> None:
+    """One JSON object, and nothing else, on stdout."""
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+@contextmanager
+def spoken_warnings() -> Iterator[None]:
+    """The library's warnings as sentences, without the lines of code they come from."""
+    with warnings.catch_warnings():
+        # Verdicts are in what is printed; as warnings they would be said twice.
+        warnings.simplefilter("ignore", InferenceWarning)
+        warnings.showwarning = lambda message, *_, **__: note(str(message))
+        yield

@@ -1,0 +1,32 @@
+"""A check of rules in words."""
+
+from ocbnn.core.words import shorten
+from ocbnn.estimators.page import share
+from ocbnn.projects.checking import Kept
+
+
+def as_lines(kept: list[Kept], most: float) -> str:
+    """Two lines for each rule, and the sum of them."""
+    if not kept:
+        return "There are no rules that could be broken."
+    lines = [line for one in kept for line in _lines(one, most)]
+    broken = sum(not one.holds(most) for one in kept)
+    said = f"All rules hold: none is broken in more than {most:.4g} of cases."
+    if broken:
+        said = f"{broken} of {len(kept)} rules broken in more than {most:.4g} of cases."
+    return "\n".join([*lines, "", said])
+
+
+def _lines(one: Kept, most: float) -> tuple[str, str]:
+    state = "holds" if one.holds(most) else "BROKEN"
+    numbers = f"broken in {share(one.region)} of its region"
+    if one.rows == 0:
+        numbers += "; no row of the table lies there"
+    elif one.rows is not None:
+        numbers += f"; of {one.rows} rows there, by {_share(one.predictions)} of "
+        numbers += f"predictions and {_share(one.observations)} of observations"
+    return f"{state:<7} {shorten(one.rule, 71)}", f"        {numbers}"
+
+
+def _share(value: float | None) -> str:
+    return "an unknown share" if value is None else share(value)

@@ -1,0 +1,257 @@
+"""From a table's columns to what a model learns from, and back to its inputs' names.
+
+A column of names or codes becomes one input for each of its values, called
+`column=value`. A fitted model's input names therefore say all that is needed to read
+another table for it.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ocbnn.core.errors import DataError
+from ocbnn.core.words import listing, shorten
+from ocbnn.projects.study import Study
+from ocbnn.rules import Schema
+from ocbnn.tables import Table
+
+# More values than this are hardly ever a choice among a few.
+MOST_LEVELS = 50
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """What a model is fitted to.
+
+    Attributes:
+        X: Inputs.
+        y: Numbers, one column for each output, or labels.
+        schema: The names of both, and the classes.
+        dropped: Rows left out because a value was missing.
+    """
+
+    X: Float[np.ndarray, "rows inputs"]
+    y: np.ndarray
+    schema: Schema
+    dropped: int
+
+
+def read_rows(study: Study, table: Table) -> Rows:
+    """The study's inputs and outputs, all present.
+
+    Raises:
+        DataError: When columns are missing or hold what they should not.
+    """
+    data = study.said.data
+    _check_columns(study, table)
+    plain = _inputs(study, table)
+    names = expand(table, plain, data.categories)
+    _refuse_words(study, table, [n for n in plain if n not in data.categories])
+    X = read_inputs(table, names)
+    y = _outputs(study, table)
+    whole = _whole_rows(study, table, X, y, plain)
+    X, y, classes = X[whole], y[whole], None
+    if study.is_classification:
+        y = _labels(y)
+        classes = _classes(study, y)
+    schema = Schema(names, tuple(data.output), classes)
+    return Rows(X, y, schema, int((~whole).sum()))
+
+
+def expand(
+    table: Table, inputs: Sequence[str], categories: Sequence[str]
+) -> tuple[str, ...]:
+    """The model's input names: a category has one for each of its values."""
+    names: list[str] = []
+    for name in inputs:
+        names += _levels(table, name) if name in categories else [name]
+    return tuple(names)
+
+
+def read_inputs(
+    table: Table, names: Sequence[str], start: int = 0, stop: int | None = None
+) -> Float[np.ndarray, "rows inputs"]:
+    """A model's inputs from a table, NaN where one is missing.
+
+    Raises:
+        DataError: When a column is missing, or a category has a value that the model
+            does not know.
+    """
+    origins = {name: _origin(table, name) for name in names}
+    sources = [column for column, _ in origins.values()]
+    table.require(list(dict.fromkeys(sources)), "the model needs")
+    plain = [name for name, (_, level) in origins.items() if level is None]
+    numbers = table.numbers(plain, start, stop)
+    columns = dict(zip(plain, numbers.T, strict=True))
+    for column in dict.fromkeys(
+        c for c, level in origins.values() if level is not None
+    ):
+        columns |= _one_hot(table, column, names, start, stop)
+    return np.stack([columns[name] for name in names], axis=1)
+
+
+def _origin(table: Table, name: str) -> tuple[str, str | None]:
+    """The column an input comes from, and the value it stands for."""
+    column, sign, level = name.partition("=")
+    return (name, None) if name in table.names or not sign else (column, level)
+
+
+def _one_hot(
+    table: Table, column: str, names: Sequence[str], start: int, stop: int | None
+) -> dict[str, np.ndarray]:
+    texts = table.texts(column, start, stop)
+    known = [name for name in names if _origin(table, name)[0] == column]
+    levels = {name.partition("=")[2]: name for name in known}
+    strange = next((i for i, t in enumerate(texts) if t not in {*levels, None}), None)
+    if strange is not None:
+        raise DataError(
+            f"{table.path}, row {start + strange + 1}, column {column!r}: the model "
+            f"has never seen {shorten(repr(texts[strange]), 40)}. It knows "
+            f"{listing(levels)}."
+        )
+    missing = np.array([text is None for text in texts])
+    found = {}
+    for level, name in levels.items():
+        hot = np.array([text == level for text in texts], float)
+        found[name] = np.where(missing, np.nan, hot)
+    return found
+
+
+def _levels(table: Table, name: str) -> list[str]:
+    levels = table.levels(name, MOST_LEVELS + 1)
+    if len(levels) > MOST_LEVELS:
+        raise DataError(
+            f"{table.path}, column {name!r}: a category has at most {MOST_LEVELS} "
+            f"different values, and this has more ({listing(levels, 3)}). Leave it out "
+            "of the inputs, or join its values into fewer."
+        )
+    return [f"{name}={level}" for level in sorted(levels, key=_natural)]
+
+
+def _natural(level: str) -> tuple[float, str]:
+    try:
+        return (float(level), level)
+    except ValueError:
+        return (np.inf, level)
+
+
+def _check_columns(study: Study, table: Table) -> None:
+    data = study.said.data
+    for key, names in (
+        ("output", data.output),
+        ("inputs", data.inputs or []),
+        ("categories", data.categories),
+    ):
+        place = study.source.place(("data", key))
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise study.source.mistake(
+                ("data", key), f"{twice[0]!r} is named twice. Keep one."
+            )
+        table.require(names, f"{place}, names")
+    both = [name for name in data.inputs or [] if name in data.output]
+    if both:
+        raise study.source.mistake(
+            ("data", "inputs"),
+            f"{both[0]!r} is the output, which the inputs are to predict. Remove it.",
+        )
+    idle = [name for name in data.categories if name not in _inputs(study, table)]
+    if idle:
+        raise study.source.mistake(
+            ("data", "categories"),
+            f"{idle[0]!r} is not among the inputs. Add it there, or remove it here.",
+        )
+
+
+def _inputs(study: Study, table: Table) -> list[str]:
+    data = study.said.data
+    if data.inputs is not None and not data.inputs:
+        raise study.source.mistake(("data", "inputs"), "name at least one column.")
+    if data.inputs is not None:
+        return data.inputs
+    found = [name for name in table.names if name not in data.output]
+    if not found:
+        raise DataError(f"{table.path}: there is no column besides the output.")
+    return found
+
+
+def _refuse_words(study: Study, table: Table, names: list[str]) -> None:
+    for name in names:
+        profile = table.profile(name)
+        if profile.kind == "text":
+            shown = listing(map(repr, profile.levels), 4)
+            raise study.source.mistake(
+                ("data", "inputs"),
+                f"column {name!r} of {table.path} holds words ({shown}), and a network "
+                f'takes numbers. Write `categories = ["{name}"]` under [data] to give '
+                "each value an input of its own, or leave it out of the inputs.",
+            )
+        if profile.kind == "empty":
+            raise study.source.mistake(
+                ("data", "inputs"),
+                f"column {name!r} of {table.path} has no value at all. Leave it out.",
+            )
+
+
+def _outputs(study: Study, table: Table) -> np.ndarray:
+    names = study.said.data.output
+    if not study.is_classification:
+        for name in names:
+            if table.profile(name).kind == "text":
+                raise study.source.mistake(
+                    ("data", "task"),
+                    f"column {name!r} of {table.path} holds words. Write "
+                    '`task = "classification"`.',
+                )
+        return table.numbers(names)
+    texts = table.texts(names[0])
+    return np.array([text if text is not None else "" for text in texts], object)
+
+
+def _whole_rows(
+    study: Study, table: Table, X: np.ndarray, y: np.ndarray, inputs: Sequence[str]
+) -> Bool[np.ndarray, " rows"]:
+    absent = (y == "") if study.is_classification else np.isnan(y).any(axis=1)
+    whole = np.asarray(~(np.isnan(X).any(axis=1) | absent))
+    if whole.all():
+        return whole
+    if not whole.any():
+        raise DataError(f"{table.path}: every row lacks a value in some column.")
+    if study.said.data.missing == "drop":
+        return whole
+    profiles = [table.profile(name) for name in [*inputs, *study.said.data.output]]
+    counts = [f"{p.name} ({p.missing})" for p in profiles if p.missing]
+    raise study.source.mistake(
+        ("data", "missing"),
+        f"{int((~whole).sum())} of {len(whole)} rows of {table.path} lack a value: "
+        f'{listing(counts)}. Write `missing = "drop"` to leave these rows out, or fill '
+        "them in.",
+    )
+
+
+def _labels(texts: np.ndarray) -> np.ndarray:
+    """Whole numbers where all labels are, so that rules may say `in {1}`."""
+    try:
+        return np.array([int(text) for text in texts])
+    except ValueError:
+        return texts.astype(str)
+
+
+def _classes(study: Study, y: np.ndarray) -> tuple[str | int, ...]:
+    labels = np.unique(y).tolist()
+    if len(labels) < 2:
+        raise study.source.mistake(
+            ("data", "output"),
+            f"the column has one class only, {labels[0]!r}. There is nothing to tell "
+            "apart.",
+        )
+    # As many classes as rows are measurements, not a choice among a few.
+    if len(labels) > min(MOST_LEVELS, max(2, len(y) // 3)):
+        raise study.source.mistake(
+            ("data", "task"),
+            f"the output has {len(labels)} different values, which are no classes. "
+            'Write `task = "regression"`.',
+        )
+    return tuple(labels)

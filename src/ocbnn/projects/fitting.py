@@ -1,0 +1,183 @@
+"""From a study file to a folder with a fitted model and a report on it."""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ocbnn.core.errors import (
+    DataError,
+    OcbnnError,
+    RegionError,
+    RuleError,
+    SettingError,
+)
+from ocbnn.estimators.page import block, share
+from ocbnn.estimators.report import Report
+from ocbnn.projects.build import Model, build
+from ocbnn.projects.columns import Rows, read_rows
+from ocbnn.projects.folder import Run, RunFolder, as_json, digest
+from ocbnn.projects.scores import Split, score, score_lines, split
+from ocbnn.projects.study import Study, read_study
+from ocbnn.storage import replace_file
+from ocbnn.tables import open_table
+
+Say = Callable[[str], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """A finished fit.
+
+    Attributes:
+        folder: Where everything was written.
+        document: What `report.json` says.
+        summary: The same in a few lines.
+        interrupted: Whether Ctrl-C ended the run.
+    """
+
+    folder: RunFolder
+    document: dict[str, Any]
+    summary: str
+    interrupted: bool
+
+
+def fit_study(
+    path: Path,
+    out: Path,
+    *,
+    seed: int | None = None,
+    quick: bool = False,
+    force: bool = False,
+    progress: object = "auto",
+    say: Say = lambda _: None,
+) -> Outcome:
+    """Fit what a study file says, and write everything to a folder.
+
+    Raises:
+        OcbnnError: Naming the file, the place and the fix.
+        KeyboardInterrupt: When stopped before anything was drawn.
+    """
+    study = read_study(path)
+    seed = study.said.fit.seed if seed is None else seed
+    return _fit(study, RunFolder(out), seed, quick, force, progress, say)
+
+
+def resume(path: Path, *, progress: object = "auto", say: Say = print) -> Outcome:
+    """Go on with the fit of a folder, or read it when it is finished.
+
+    Raises:
+        OcbnnError: When this is no folder of a fit, or its table has changed.
+    """
+    folder = RunFolder(path)
+    run = folder.run()
+    study = read_study(folder.study, Path(run.folder))
+    named = dataclasses.replace(study.source, path=Path(run.study))
+    study = dataclasses.replace(study, source=named)
+    return _fit(study, folder, run.seed, run.quick, False, progress, say)
+
+
+def _fit(
+    study: Study,
+    folder: RunFolder,
+    seed: int,
+    quick: bool,
+    force: bool,
+    progress: object,
+    say: Say,
+) -> Outcome:
+    study = study.quick() if quick else study
+    with open_table(study.table) as table:
+        rows = read_rows(study, table)
+    parts = split(len(rows.X), study.said.fit.holdout, seed)
+    model = build(
+        study, rows.schema, seed=seed, checkpoint=folder.checkpoint, progress=progress
+    )
+    folder.claim(_run(study, seed, quick), study.source.text, force=force)
+    if rows.dropped:
+        say(f"{rows.dropped} rows lack a value and are left out.")
+    rules = len(study.rules)
+    say(f"fitting to {len(parts.fitted)} rows and {rules} rule{'s' * (rules != 1)}")
+    _learn(study, model, rows, parts)
+    return _written(study, folder, seed, quick, model, rows, parts)
+
+
+def _run(study: Study, seed: int, quick: bool) -> Run:
+    return Run(
+        study=str(study.source.path.absolute()),
+        folder=str(study.source.folder.absolute()),
+        text=hashlib.sha256(study.source.text.encode()).hexdigest(),
+        data=digest(study.table),
+        seed=seed,
+        quick=quick,
+    )
+
+
+def _learn(study: Study, model: Model, rows: Rows, parts: Split) -> None:
+    X, y = rows.X[parts.fitted], rows.y[parts.fitted]
+    try:
+        model.fit(X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y)
+    except (RuleError, RegionError, SettingError) as error:
+        raise SettingError(f"{_place_of(study, error)}: {error}") from None
+    except DataError as error:
+        raise DataError(f"{study.table}: {error}") from None
+
+
+def _place_of(study: Study, error: OcbnnError) -> str:
+    """The line of the rule that an error speaks of, else the file."""
+    for index, rule in enumerate(study.rules):
+        if rule.name and repr(rule.name) in str(error):
+            return study.source.place(("rules", index))
+    return str(study.source.path)
+
+
+def _written(
+    study: Study,
+    folder: RunFolder,
+    seed: int,
+    quick: bool,
+    model: Model,
+    rows: Rows,
+    parts: Split,
+) -> Outcome:
+    # Where and how it was fitted is no part of the model.
+    model.set_params(checkpoint=None, progress="auto").save(folder.model)
+    report, scores = model.report(), score(model, rows, parts)
+    document = {
+        "study": str(study.source.path.absolute()),
+        "table": str(study.table.absolute()),
+        "seed": seed,
+        "quick": quick,
+        "rows": {
+            "fitted": len(parts.fitted),
+            "held_out": len(parts.scored) if parts.held_out else 0,
+            "dropped": rows.dropped,
+        },
+        "scores": scores,
+        "report": report.to_dict(),
+        "files": {
+            "folder": str(folder.path),
+            "model": str(folder.model),
+            "report": str(folder.report_text),
+        },
+    }
+    page = f"{report}\n\n{block('Scores', score_lines(scores))}\n"
+    replace_file(folder.report_text, page.encode())
+    replace_file(folder.report_json, as_json(document).encode())
+    interrupted = model.draws_.interrupted
+    return Outcome(folder, document, _summary(report, scores), interrupted)
+
+
+def _summary(report: Report, scores: dict[str, Any]) -> str:
+    rules = [
+        f"{share(one.check.violation):>8}  {one.rule}"
+        for one in report.rules
+        if one.check is not None
+    ]
+    blocks = [
+        block(f"Verdict: {report.verdict.status}", report.verdict.sentences),
+        block("In how much of its region each rule is broken", rules, wrap=False),
+        block("Scores", score_lines(scores)),
+    ]
+    return "\n\n".join(block for block in blocks if block)

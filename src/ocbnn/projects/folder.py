@@ -1,0 +1,139 @@
+"""The folder of a fit: what was asked, the run as it goes, the model, the report."""
+
+import dataclasses
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from ocbnn.core.errors import SettingError
+from ocbnn.storage import replace_file
+
+MODEL = "model.ocbnn"
+_RUN = "run.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What was asked for: the same run gives the same bits.
+
+    Attributes:
+        study: The study file.
+        folder: Where paths in it begin.
+        text: A digest of what it says.
+        data: A digest of the table.
+        seed: The seed.
+        quick: Whether it is a quick look.
+    """
+
+    study: str
+    folder: str
+    text: str
+    data: str
+    seed: int
+    quick: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class RunFolder:
+    """A folder that `ocbnn fit` writes."""
+
+    path: Path
+
+    @property
+    def model(self) -> Path:
+        """The fitted model."""
+        return self.path / MODEL
+
+    @property
+    def study(self) -> Path:
+        """A copy of the study file."""
+        return self.path / "study.toml"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The run as far as it went."""
+        return self.path / "checkpoint"
+
+    @property
+    def report_text(self) -> Path:
+        """The report for people."""
+        return self.path / "report.txt"
+
+    @property
+    def report_json(self) -> Path:
+        """The report for programs."""
+        return self.path / "report.json"
+
+    def run(self) -> Run:
+        """What was asked for.
+
+        Raises:
+            SettingError: When this is no folder of a fit.
+        """
+        try:
+            said = json.loads((self.path / _RUN).read_text(encoding="utf-8"))
+            return Run(**said)
+        except FileNotFoundError:
+            raise SettingError(
+                f"{self.path}: this is no folder of a fit, it has no {_RUN}. "
+                "`ocbnn fit STUDY.toml --out DIR` makes one."
+            ) from None
+        except (ValueError, TypeError):
+            raise SettingError(
+                f"{self.path / _RUN}: this file is damaged. Fit again, into another "
+                "folder."
+            ) from None
+
+    def claim(self, run: Run, text: str, *, force: bool) -> None:
+        """Make the folder this run's own, or find that it already is.
+
+        Raises:
+            SettingError: When it holds something else.
+        """
+        if self.path.exists() and not self.path.is_dir():
+            raise SettingError(f"{self.path}: this is a file. Name a folder as --out.")
+        if self.path.is_dir() and any(self.path.iterdir()):
+            old = self.run()
+            if old != run:
+                self._replace(old, run, force=force)
+        self.path.mkdir(parents=True, exist_ok=True)
+        replace_file(self.study, text.encode())
+        replace_file(self.path / _RUN, as_json(dataclasses.asdict(run)).encode())
+
+    def _replace(self, old: Run, new: Run, *, force: bool) -> None:
+        names = {
+            "study": "the place of the study file",
+            "folder": "the place of the study file",
+            "text": "the study file",
+            "data": "the table",
+            "seed": "the seed",
+            "quick": "--quick",
+        }
+        fields = dataclasses.fields(Run)
+        differ = dict.fromkeys(
+            names[f.name]
+            for f in fields
+            if getattr(old, f.name) != getattr(new, f.name)
+        )
+        if not force:
+            raise SettingError(
+                f"{self.path}: another fit is kept here; what differs is "
+                f"{' and '.join(differ)}. Name another folder as --out, or write "
+                "--force to replace it."
+            )
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        for path in (self.model, self.report_text, self.report_json):
+            path.unlink(missing_ok=True)
+
+
+def digest(path: Path) -> str:
+    """A table's fingerprint."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def as_json(content: Any) -> str:
+    """A document as text that people can read too."""
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,73 @@
+"""Data classes of the library, seen as sections of a file.
+
+Plans and rules are data classes that say for themselves which settings they have, so a
+study file may name any of them, and those of plans that are added later.
+"""
+
+import dataclasses
+import types
+from collections.abc import Sequence
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+_PLAIN = (bool, int, float, str, type(None))
+
+
+class Section(BaseModel):
+    """A part of a file. Unknown keys are refused, and values are taken literally."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def plain_model(
+    source: type,
+    *,
+    base: type[BaseModel] | None = None,
+    leave_out: Sequence[str] = (),
+    unknown: tuple[type, object] | None = None,
+) -> type[BaseModel]:
+    """A model with one optional key for every field that a file can hold.
+
+    Args:
+        source: The data class.
+        base: A model to build on.
+        leave_out: Fields that are no keys.
+        unknown: Type and example of a field that says no plain type; such fields are
+            left out without it.
+    """
+    hints = get_type_hints(source)
+    keys: dict[str, Any] = {}
+    for field in dataclasses.fields(source):
+        kind, example = _in_file(hints[field.name]), _example(field)
+        if kind is None and unknown is not None:
+            kind, example = unknown
+        if field.name in leave_out or kind is None:
+            continue
+        keys[field.name] = (kind | None, Field(None, examples=[example]))
+    return create_model(source.__name__, __base__=base or Section, **keys)
+
+
+def python_only(source: type) -> list[str]:
+    """The fields that only Python can set."""
+    hints = get_type_hints(source)
+    fields = dataclasses.fields(source)
+    return [field.name for field in fields if _in_file(hints[field.name]) is None]
+
+
+def _in_file(hint: Any) -> Any:
+    """The same type as TOML has it, or None where it has none."""
+    if hint in _PLAIN:
+        return hint
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        kinds = [_in_file(one) for one in arguments]
+        return None if None in kinds else Union[tuple(kinds)]  # noqa: UP007
+    if origin in (tuple, list):
+        inner = _in_file(arguments[0])
+        return None if inner is None else list[inner]
+    return hint if str(origin) == "typing.Literal" else None
+
+
+def _example(field: dataclasses.Field[Any]) -> Any:
+    return 1.0 if field.default in (None, dataclasses.MISSING) else field.default

@@ -1,0 +1,48 @@
+"""The report of a fit, read again."""
+
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+from ocbnn.core.errors import SettingError
+from ocbnn.projects.folder import RunFolder
+from ocbnn.storage import replace_file
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+  font: 1rem/1.5 system-ui, sans-serif; color: #222; background: #fff; }}
+pre {{ font: 0.9rem/1.5 ui-monospace, monospace; white-space: pre-wrap; }}
+</style>
+<h1>{title}</h1>
+<pre>{text}</pre>
+</html>
+"""
+
+
+def read_report(path: Path) -> tuple[str, dict[str, Any]]:
+    """The report as text and as a document.
+
+    Raises:
+        SettingError: When the folder holds no finished fit.
+    """
+    folder = RunFolder(path)
+    folder.run()
+    if not folder.report_text.exists() or not folder.report_json.exists():
+        raise SettingError(
+            f"{path}: this fit has no report yet. `ocbnn resume {path}` goes on with "
+            "it."
+        )
+    document = json.loads(folder.report_json.read_text(encoding="utf-8"))
+    return folder.report_text.read_text(encoding="utf-8"), document
+
+
+def write_html(out: Path, folder: Path, text: str) -> None:
+    """The report as a web page that needs nothing else."""
+    page = _PAGE.format(title=html.escape(folder.name), text=html.escape(text))
+    replace_file(out, page.encode())

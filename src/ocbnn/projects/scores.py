@@ -1,0 +1,101 @@
+"""How well a fitted model predicts rows, best of all rows it has not seen."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from ocbnn.metrics import coverage, rmse
+from ocbnn.projects.build import Model
+from ocbnn.projects.columns import Rows
+
+LEVEL = 0.9
+# Rows enough to tell a score to two digits.
+_MOST_ROWS = 2000
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """Rows to fit to, and rows to score on."""
+
+    fitted: np.ndarray
+    scored: np.ndarray
+    held_out: bool
+
+
+def split(rows: int, holdout: float, seed: int) -> Split:
+    """Hold out a share of the rows; without one, score some that are fitted to.
+
+    >>> one = split(10, 0.2, seed=0)
+    >>> len(one.fitted), len(one.scored), len({*one.fitted, *one.scored})
+    (8, 2, 10)
+    """
+    order = np.random.default_rng(seed).permutation(rows)
+    count = min(max(round(holdout * rows), 1), rows - 1)
+    if not holdout:
+        return Split(np.arange(rows), np.sort(order[:_MOST_ROWS]), held_out=False)
+    return Split(np.sort(order[count:]), np.sort(order[:count]), held_out=True)
+
+
+def score(model: Model, rows: Rows, parts: Split) -> dict[str, Any]:
+    """Scores by name, for each output."""
+    X, y = rows.X[parts.scored], rows.y[parts.scored]
+    whose = {"rows": len(X), "held_out": parts.held_out}
+    if rows.schema.classes is not None:
+        return whose | _of_classes(model, X, y)
+    mean = np.reshape(model.predict(X), y.shape)
+    low, high = (np.reshape(e, y.shape) for e in model.predict_interval(X, LEVEL))  # pyright: ignore
+    return whose | {
+        "outputs": {
+            name: {
+                "rmse": rmse(mean[:, i], y[:, i]),
+                "r2": _r2(mean[:, i], y[:, i]),
+                "coverage_90": coverage(low[:, [i]], high[:, [i]], y[:, [i]]),
+            }
+            for i, name in enumerate(rows.schema.outputs)
+        }
+    }
+
+
+def _of_classes(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    probabilities = model.predict_proba(X)
+    codes = np.searchsorted(model.classes_, y)
+    own = probabilities[np.arange(len(y)), codes]
+    _, counts = np.unique(codes, return_counts=True)
+    return {
+        "outputs": {
+            model.schema_.outputs[0]: {
+                "accuracy": float(np.mean(probabilities.argmax(axis=1) == codes)),
+                "log_loss": float(-np.mean(np.log(np.maximum(own, 1e-12)))),
+                "most_frequent": float(counts.max() / len(y)),
+            }
+        }
+    }
+
+
+def _r2(mean: np.ndarray, truth: np.ndarray) -> float | None:
+    spread = float(np.sum((truth - truth.mean()) ** 2))
+    return None if spread == 0 else 1 - float(np.sum((truth - mean) ** 2)) / spread
+
+
+def score_lines(scores: dict[str, Any]) -> list[str]:
+    """Scores in words."""
+    rows = scores["rows"]
+    whose = f"{rows} rows the fit never saw" if scores["held_out"] else f"{rows} fitted"
+    lines = []
+    for name, numbers in scores["outputs"].items():
+        if "accuracy" in numbers:
+            lines.append(
+                f"{name}: {numbers['accuracy']:.1%} right on {whose} (log loss "
+                f"{numbers['log_loss']:.3f}; the most frequent class is "
+                f"{numbers['most_frequent']:.1%})"
+            )
+            continue
+        r2 = "" if numbers["r2"] is None else f", R² {numbers['r2']:.3f}"
+        lines.append(
+            f"{name}: typical error {numbers['rmse']:.4g} on {whose}{r2}; "
+            f"{numbers['coverage_90']:.0%} lie in their 90% interval"
+        )
+    if not scores["held_out"]:
+        lines.append("For an honest score write `holdout = 0.2` under [fit].")
+    return lines

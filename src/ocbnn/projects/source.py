@@ -1,0 +1,124 @@
+"""A study file's text, and where in it a key stands."""
+
+import dataclasses
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from ocbnn.core.errors import SettingError
+
+Key = tuple[str | int, ...]
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?")
+_KEY = re.compile(r"""\s*["']?([\w.-]+)["']?\s*=""")
+_MOST_BYTES = 10_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A study file as it was written.
+
+    Attributes:
+        path: What errors call it.
+        text: Everything in it.
+        folder: Where paths in it begin.
+    """
+
+    path: Path
+    text: str
+    folder: Path
+
+    def document(self) -> dict[str, Any]:
+        """The file as nested dictionaries.
+
+        Raises:
+            SettingError: When it is no TOML, naming the line.
+        """
+        try:
+            return tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            said = str(error)
+            place = re.search(r" \(at line (\d+), column (\d+)\)", said)
+            line = f", line {place[1]}" if place else ""
+            shown = f"\n  {self.text.splitlines()[int(place[1]) - 1]}" if place else ""
+            said = said[: place.start()] if place else said
+            raise SettingError(
+                f"{self.path}{line}: this is no TOML: {said}. Text stands in quotes, "
+                f'`key = "text"`, and lists in brackets.{shown}'
+            ) from None
+
+    def mistake(self, key: Key, message: str) -> SettingError:
+        """An error about a key: the file, the line, the key, and what is wrong."""
+        return SettingError(f"{self.place(key)}: {message}")
+
+    def place(self, key: Key) -> str:
+        """File, line and key in words, as far as they can be found."""
+        line = self.line_of(key)
+        where = f"{self.path}, line {line}" if line else f"{self.path}"
+        return f"{where}, {spell_key(key)}" if key else where
+
+    def line_of(self, key: Key) -> int | None:
+        """The line on which a key is set, else that of its section."""
+        while key:
+            if key in (lines := self._lines()):
+                return lines[key]
+            key = key[:-1]
+        return None
+
+    def _lines(self) -> dict[Key, int]:
+        found: dict[Key, int] = {}
+        section: Key = ()
+        counts: dict[str, int] = {}
+        for number, line in enumerate(self.text.splitlines(), start=1):
+            if header := _HEADER.match(line):
+                name = header[2]
+                section = tuple(name.split("."))
+                if header[1] == "[[":
+                    counts[name] = counts.get(name, -1) + 1
+                    section = (*section, counts[name])
+                found.setdefault(section, number)
+                found.setdefault(section[:1], number)
+            elif key := _KEY.match(line):
+                found.setdefault((*section, *key[1].split(".")), number)
+        return found
+
+
+def read_source(path: str | Path, folder: Path | None = None) -> Source:
+    """Read a study file; paths in it begin in `folder`, or where the file is.
+
+    Raises:
+        SettingError: When there is no such file, or it is no text.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise SettingError(f"{path}: this is a folder. Name a study file (.toml).")
+    if not path.exists():
+        raise SettingError(
+            f"{path}: there is no such study file. `ocbnn init DATA.csv` writes one."
+        )
+    if path.suffix != ".toml" or path.stat().st_size > _MOST_BYTES:
+        raise SettingError(
+            f"{path}: a study file is a short text whose name ends in .toml. "
+            "`ocbnn init DATA.csv` writes one."
+        )
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SettingError(
+            f"{path}: this is no text in UTF-8 ({error.reason} at byte "
+            f"{error.start + 1}). Save it as UTF-8."
+        ) from None
+    return Source(path, text, folder or path.parent)
+
+
+def spell_key(key: Key) -> str:
+    """A key as it stands in the file.
+
+    >>> spell_key(("fit", "seed")), spell_key(("rules", 1, "rule")), spell_key(("x",))
+    ('[fit] seed', 'rule 2, rule', 'x')
+    """
+    if key[:1] == ("rules",) and len(key) > 1 and isinstance(key[1], int):
+        return ", ".join([f"rule {key[1] + 1}", *map(str, key[2:])])
+    named = [str(part) for part in key if isinstance(part, str)]
+    return f"[{named[0]}] {named[1]}" if len(named) > 1 else ".".join(named)

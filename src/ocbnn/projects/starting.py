@@ -1,0 +1,170 @@
+"""A first study file for a table, explained line by line."""
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+from ocbnn.core.errors import DataError, SettingError
+from ocbnn.core.words import listing, suggest
+from ocbnn.projects.template import study_text
+from ocbnn.storage import replace_file
+from ocbnn.tables import Profile, open_table
+
+# A column of at most so many values is a choice among them.
+_FEW_CLASSES, _FEW_LEVELS = 10, 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """What was found in a table, and what is proposed.
+
+    Attributes:
+        data: The table.
+        path: The study file.
+        profiles: Every column, summed up.
+        output: The column to predict.
+        task: "regression" or "classification".
+        inputs: Columns to predict from.
+        categories: Those of them that hold names.
+        left_out: Columns that are no inputs, and why.
+    """
+
+    data: Path
+    path: Path
+    profiles: dict[str, Profile]
+    output: str
+    task: str
+    inputs: list[str]
+    categories: list[str]
+    left_out: dict[str, str]
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return self.profiles[self.output].rows
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a value is missing somewhere in what is used."""
+        return any(self.profiles[n].missing for n in [*self.inputs, self.output])
+
+    def document(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {
+            "study": str(self.path),
+            "table": str(self.data),
+            "rows": self.rows,
+            "output": self.output,
+            "task": self.task,
+            "inputs": self.inputs,
+            "categories": self.categories,
+            "left_out": self.left_out,
+            "columns": {
+                name: {
+                    "kind": one.kind,
+                    "missing": one.missing,
+                    "distinct": one.distinct,
+                    "low": one.low if one.kind == "number" else None,
+                    "high": one.high if one.kind == "number" else None,
+                }
+                for name, one in self.profiles.items()
+            },
+        }
+
+    def summary(self) -> str:
+        """What a person should know next."""
+        lines = [
+            f"{self.data}: {self.rows} rows, {len(self.profiles)} columns",
+            f"output {self.output} ({self.task}), {len(self.inputs)} inputs",
+            *(f"left out {name}: {why}" for name, why in self.left_out.items()),
+            f"written to {self.path}",
+            "",
+            f"Read it, write down what you know as rules, then: ocbnn fit {self.path}",
+        ]
+        return "\n".join(lines)
+
+
+def start_study(data: Path, out: Path, *, output: str | None, force: bool) -> Start:
+    """Look at a table and write a study file for it.
+
+    Raises:
+        DataError: When the table cannot be read, or has nothing to learn.
+        SettingError: When the file is there already, or there is no such column.
+    """
+    if out.suffix != ".toml":
+        raise SettingError(f"--out {out}: a study file's name ends in .toml.")
+    if out.exists() and not force:
+        raise SettingError(
+            f"{out}: this file is there already. Name another as --out, or write "
+            "--force to replace it."
+        )
+    with open_table(data) as table:
+        chosen = table.names[-1] if output is None else output
+        if chosen not in table.names:
+            raise SettingError(
+                f"--output {chosen}: {data} has no such column."
+                f"{suggest(chosen, table.names)} Columns: {listing(table.names, 30)}."
+            )
+        profiles = {name: table.profile(name) for name in table.names}
+    start = _propose(data, out, profiles, chosen)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    file = Path(os.path.relpath(data, out.parent)).as_posix()
+    replace_file(out, study_text(start, file).encode())
+    return start
+
+
+def _propose(data: Path, out: Path, profiles: dict[str, Profile], output: str) -> Start:
+    _refuse_useless(data, profiles[output])
+    inputs, categories, left_out = [], [], {}
+    for name, profile in profiles.items():
+        if name == output:
+            continue
+        if why := _why_not(profile):
+            left_out[name] = why
+            continue
+        inputs.append(name)
+        if profile.kind == "text":
+            categories.append(name)
+    if not inputs:
+        raise DataError(
+            f"{data}: there is no column to predict {output!r} from. Left out: "
+            f"{listing(f'{name} ({why})' for name, why in left_out.items())}."
+        )
+    task = _task(profiles[output])
+    return Start(data, out, profiles, output, task, inputs, categories, left_out)
+
+
+def _refuse_useless(data: Path, profile: Profile) -> None:
+    if profile.is_constant:
+        raise DataError(
+            f"{data}: the output {profile.name!r} is the same in every row, so there "
+            "is nothing to learn. Name another column as --output."
+        )
+    if profile.kind == "mixed" and profile.stray is not None:
+        value, row = profile.stray
+        raise DataError(
+            f"{data}, row {row}, column {profile.name!r}: {value!r} stands among "
+            "numbers. Write a number, or leave the cell empty."
+        )
+
+
+def _task(profile: Profile) -> str:
+    few = profile.distinct <= min(_FEW_CLASSES, max(2, profile.rows // 5))
+    is_class = profile.kind == "text" or (profile.whole and few)
+    return "classification" if is_class else "regression"
+
+
+def _why_not(profile: Profile) -> str:
+    """Why a column is no input; empty when it is one."""
+    if profile.is_constant:
+        return "it is the same in every row"
+    if profile.kind == "mixed" and profile.stray is not None:
+        value, row = profile.stray
+        return f"{value!r} in row {row} stands among numbers"
+    if profile.kind == "text" and profile.distinct > _FEW_LEVELS:
+        return f"it holds {profile.distinct} different words"
+    span = profile.high - profile.low + 1
+    if profile.whole and profile.distinct == profile.rows == span:
+        return "it numbers the rows"
+    return ""

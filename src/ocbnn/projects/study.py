@@ -1,0 +1,176 @@
+"""A study file, read and checked: the table, the rules, the network, the inference."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any, cast
+
+from ocbnn.core.errors import RuleError, SettingError
+from ocbnn.core.words import listing, suggest
+from ocbnn.estimators.base import PLANS
+from ocbnn.inference import Plan
+from ocbnn.networks import MLP
+from ocbnn.projects.mirrors import plain_model, python_only
+from ocbnn.projects.mistakes import checked
+from ocbnn.projects.sections import Inference, StudyText
+from ocbnn.projects.source import Source, read_source
+from ocbnn.rules import Rule, parse_rule
+from ocbnn.rules.words import shorten
+
+# What a plan may have of each at most in a quick look.
+_QUICK = {
+    "chains": 2,
+    "warmup": 200,
+    "draws": 100,
+    "particles": 50,
+    "iterations": 200,
+    "climb": 200,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """What a study file says, with its rules and its plan made.
+
+    Attributes:
+        source: The text.
+        said: The sections.
+        rules: The rules, not bound to columns yet.
+        inference: A plan, or a name that the estimators know.
+    """
+
+    source: Source
+    said: StudyText
+    rules: tuple[Rule, ...]
+    inference: Plan | str
+
+    @property
+    def table(self) -> Path:
+        """The data file."""
+        return self.source.folder / self.said.data.file
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether the output is a class."""
+        return self.said.data.task == "classification"
+
+    def quick(self) -> "Study":
+        """The same with a plan that ends soon."""
+        if not isinstance(self.inference, Plan):
+            return dataclasses.replace(self, inference=_shortened(PLANS["nuts"]()))
+        return dataclasses.replace(self, inference=_shortened(self.inference))
+
+
+def read_study(path: str | Path, folder: Path | None = None) -> Study:
+    """Read a study file and check all that can be checked without the data.
+
+    Raises:
+        SettingError: Naming file, line, key, value, and what to write.
+    """
+    source = read_source(path, folder)
+    said = cast(StudyText, checked(StudyText, source.document(), source))
+    _check_network(source, said)
+    _check_task(source, said)
+    return Study(source, said, _rules(source, said), make_plan(source, said.inference))
+
+
+def make_plan(source: Source, said: Inference) -> Plan | str:
+    """The plan of `[inference]`, or the name of what chooses one."""
+    name, settings = said.algorithm.lower(), dict(said.model_extra or {})
+    if name == "auto" and not settings:
+        return name
+    if name not in PLANS:
+        raise source.mistake(
+            ("inference", "algorithm"),
+            f"there is no algorithm {said.algorithm!r}.{suggest(name, PLANS)} Write "
+            f"one of {listing(PLANS, 30)}.",
+        )
+    kind = PLANS[name]
+    for key in settings:
+        if key in python_only(kind):
+            raise source.mistake(
+                ("inference", key), "this can be set in Python only. Leave it out."
+            )
+    values = checked(plain_model(kind), settings, source, ("inference",))
+    given = {key: _hashable(getattr(values, key)) for key in settings}
+    try:
+        return kind(**given)
+    except SettingError as error:
+        named = [key for key in given if f"({key}=" in str(error)]
+        raise source.mistake(("inference", *named[:1]), str(error)) from None
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _shortened(plan: Plan) -> Plan:
+    fields = {field.name for field in dataclasses.fields(plan)}
+    less = {
+        name: min(most, getattr(plan, name))
+        for name, most in _QUICK.items()
+        if name in fields
+    }
+    return dataclasses.replace(plan, **less)
+
+
+def _check_network(source: Source, said: StudyText) -> None:
+    network = said.network
+    for key, hidden, activation in (
+        ("hidden", network.hidden, "rbf"),
+        ("activation", [1], network.activation),
+    ):
+        try:
+            MLP(1, hidden, 1, activation)
+        except SettingError as error:
+            raise source.mistake(("network", key), str(error)) from None
+
+
+def _check_task(source: Source, said: StudyText) -> None:
+    data, fit = said.data, said.fit
+    if data.task == "regression":
+        return
+    if len(data.output) > 1:
+        raise source.mistake(
+            ("data", "output"),
+            f"a classification has one output, got {data.output}. Keep one.",
+        )
+    for key in ("noise", "truncate"):
+        if key in fit.model_fields_set:
+            raise source.mistake(
+                ("fit", key), "this is for regression; classes have none. Leave it out."
+            )
+
+
+def _rules(source: Source, said: StudyText) -> tuple[Rule, ...]:
+    return tuple(_rule(source, i, entry) for i, entry in enumerate(said.rules))
+
+
+def _rule(source: Source, index: int, entry: Any) -> Rule:
+    called = f"({entry.name!r}) " if entry.name else ""
+    try:
+        rule = parse_rule(entry.rule)
+    except RuleError as error:
+        raise source.mistake(("rules", index, "rule"), f"{called}{error}") from None
+    usual = {field.name: field.default for field in dataclasses.fields(Rule)}
+    settings = {
+        key: _hashable(getattr(entry, key))
+        for key in entry.model_fields_set - {"rule"}
+        if getattr(entry, key) is not None
+    }
+    for key, value in settings.items():
+        if getattr(rule, key) != usual[key]:
+            raise source.mistake(
+                ("rules", index, key),
+                f"{called}{key} is given twice, {value!r} here and "
+                f"{getattr(rule, key)!r} in the text of the rule. Keep one.",
+            )
+        try:
+            rule = dataclasses.replace(rule, **{key: value})
+        except (RuleError, SettingError) as error:
+            raise source.mistake(("rules", index, key), f"{called}{error}") from None
+    return rule
+
+
+def rule_name(rule: Rule) -> str:
+    """What reports call a rule."""
+    return rule.name or shorten(str(rule), 60)

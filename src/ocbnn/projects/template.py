@@ -1,0 +1,217 @@
+"""The text of a first study file: what was found, and what could be said."""
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+from ocbnn.core.words import listing, shorten
+from ocbnn.rules.words import spell_label, spell_name, spell_number
+from ocbnn.tables import Profile
+
+if TYPE_CHECKING:
+    from ocbnn.projects.starting import Start
+
+_WIDTH = 88
+
+
+def study_text(start: "Start", file: str) -> str:
+    """A study file with comments for every choice in it."""
+    return "\n".join(
+        [
+            *_head(start),
+            *_data(start, file),
+            *_rules(start),
+            *_network(),
+            *_inference(),
+            *_fit(start),
+        ]
+    )
+
+
+def _head(start: "Start") -> list[str]:
+    return [
+        f"# A study of {start.data.name}: {start.rows} rows.",
+        "# Lines that begin with # are comments. Change what does not fit, write your",
+        f"# rules, then run: ocbnn fit {start.path.name}",
+        "",
+    ]
+
+
+def _data(start: "Start", file: str) -> list[str]:
+    lines = [
+        "[data]",
+        "# The table, seen from the folder of this file.",
+        f"file = {_quoted(file)}",
+        f"# The column to predict: {_about(start.profiles[start.output])}.",
+        f"output = {_quoted(start.output)}",
+        '# "regression" predicts a number, "classification" one of a few classes.',
+        f"task = {_quoted(start.task)}",
+        "# The columns to predict from.",
+        "inputs = [",
+    ]
+    lines += [_input(start.profiles[name], start) for name in start.inputs]
+    lines.append("]")
+    lines += [f"# Left out: {name} ({why})." for name, why in start.left_out.items()]
+    lines += [
+        "# Inputs that hold names or codes: each of their values becomes an input",
+        "# of its own, called column=value, that is 1 or 0.",
+        f"categories = {json.dumps(start.categories, ensure_ascii=False)}",
+        '# What to do with rows that lack a value: "refuse" to fit, or "drop" them.',
+    ]
+    if start.has_gaps:
+        used = [start.profiles[name] for name in [*start.inputs, start.output]]
+        gaps = [f"{one.name} ({one.missing})" for one in used if one.missing]
+        lines.append(f"# Missing here: {listing(gaps)}.")
+    return [*lines, 'missing = "refuse"', ""]
+
+
+def _input(profile: Profile, start: "Start") -> str:
+    text = f"    {_quoted(profile.name)},"
+    return shorten(f"{text:<34}# {_about(profile)}{_codes(profile, start)}", _WIDTH)
+
+
+def _codes(profile: Profile, start: "Start") -> str:
+    few = profile.whole and 2 < profile.distinct <= 12 and start.rows >= 40
+    return "; codes? then see categories" if few else ""
+
+
+def _about(profile: Profile) -> str:
+    gaps = f", {profile.missing} missing" if profile.missing else ""
+    if profile.kind == "number":
+        kind = "whole numbers" if profile.whole else "numbers"
+        return f"{kind} {_short(profile.low)} to {_short(profile.high)}{gaps}"
+    return f"{profile.distinct} words: {listing(profile.levels, 3)}{gaps}"
+
+
+def _rules(start: "Start") -> list[str]:
+    lines = [
+        "# What you know about the output, and the data may not show. Take the marks",
+        "# away from an example and write your own: docs/rules.md has the whole",
+        '# language. sampler = "like-data" moves rows of the table into a rule\'s',
+        "# region, which is right for tables of many columns.",
+    ]
+    for name, rule in example_rules(start):
+        lines += [
+            "#",
+            "# [[rules]]",
+            f"# name = {_quoted(name)}",
+            f"# rule = {_quoted(rule)}",
+            '# sampler = "like-data"',
+        ]
+    return [*lines, ""]
+
+
+def example_rules(start: "Start") -> list[tuple[str, str]]:
+    """Two or three rules that could be said, from the ranges that were found."""
+    output = start.profiles[start.output]
+    name = spell_name(start.output)
+    numeric = [start.profiles[n] for n in start.inputs if n not in start.categories]
+    varied = [one for one in numeric if one.high > one.low]
+    if start.task == "classification":
+        return _class_rules(name, output, varied)
+    low, high = _limits(output)
+    rules = [("within limits", f"{low} <= {name} <= {high}")]
+    if output.low >= 0:
+        rules = [("never negative", f"{name} >= 0")]
+    if varied:
+        first = max(varied, key=lambda one: one.distinct)
+        region = f"{_upper(first)} <= {spell_name(first.name)} <= {_beyond(first)}"
+        rules.append(("at the end", f"if {region} then {low} <= {name} <= {high}"))
+        rules.append(("rising", f"{name} rises with {spell_name(first.name)}"))
+    return rules
+
+
+def _class_rules(
+    name: str, output: Profile, varied: list[Profile]
+) -> list[tuple[str, str]]:
+    label = output.levels[0]
+    spelled = label if output.kind == "number" else spell_label(label)
+    rules = []
+    for one in sorted(varied, key=lambda one: -one.distinct)[:2]:
+        column = spell_name(one.name)
+        rules.append(
+            (
+                f"high {_plain(one.name)}",
+                f"if {_upper(one)} <= {column} <= {_beyond(one)} then "
+                f"{name} in {{{spelled}}}",
+            )
+        )
+    return rules
+
+
+def _upper(profile: Profile) -> str:
+    return spell_number(_rounded(profile.high - 0.1 * (profile.high - profile.low)))
+
+
+def _beyond(profile: Profile) -> str:
+    return spell_number(_rounded(profile.high + 0.2 * (profile.high - profile.low)))
+
+
+def _limits(profile: Profile) -> tuple[str, str]:
+    margin = 0.1 * (profile.high - profile.low)
+    low, high = profile.low - margin, profile.high + margin
+    low = max(low, 0.0) if profile.low >= 0 else low
+    return spell_number(_rounded(low)), spell_number(_rounded(high))
+
+
+def _rounded(value: float) -> float:
+    """Three digits: an example is no measurement."""
+    if value == 0 or not math.isfinite(value):
+        return 0.0
+    digits = 2 - math.floor(math.log10(abs(value)))
+    return float(round(value, digits))
+
+
+def _plain(name: str) -> str:
+    words = "".join(c if c.isalnum() or c in " _-" else " " for c in name)
+    return " ".join(words.split()) or "values"
+
+
+def _network() -> list[str]:
+    return [
+        "[network]",
+        "# Units of each hidden layer. More units bend more sharply, and take longer.",
+        "hidden = [20]",
+        "# rbf makes smooth bumps, tanh goes on to the sides, relu has corners.",
+        'activation = "rbf"',
+        "",
+    ]
+
+
+def _inference() -> list[str]:
+    return [
+        "[inference]",
+        '# "nuts" is exact and best for some thousand rows; "smc" finds several modes;',
+        '# "svgd" is quick on large tables, with batch_size = 100, and approximate.',
+        'algorithm = "nuts"',
+        "# Four runs that can be compared, and how many moves each makes.",
+        "chains = 4",
+        "warmup = 500",
+        "draws = 500",
+        "",
+    ]
+
+
+def _fit(start: "Start") -> list[str]:
+    lines = [
+        "[fit]",
+        "# Decides every random number: the same seed gives the same result.",
+        "seed = 0",
+        "# Rows that the fit never sees, for an honest score.",
+        "holdout = 0.2",
+    ]
+    if start.task == "regression":
+        lines += [
+            "# How far a measurement of the output scatters (its standard deviation),",
+            '# if you know it: a number in its own units. "infer" learns it.',
+            'noise = "infer"',
+        ]
+    return [*lines, ""]
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _short(value: float) -> str:
+    return f"{value:.6g}"

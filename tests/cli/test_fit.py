@@ -1,0 +1,102 @@
+"""`ocbnn fit`, `resume` and `report` on a person's own table."""
+
+import json
+import shutil
+
+import pytest
+
+import ocbnn as library
+from tests.cli.conftest import STUDY, write_rows
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_rows(tmp_path / "rows.csv")
+    (tmp_path / "study.toml").write_text(STUDY)
+    return tmp_path
+
+
+def test_a_fit_leaves_a_model_and_a_report(fitted):
+    out = fitted / "out"
+    assert (out / "study.toml").read_text() == STUDY
+    model = library.load(out / "model.ocbnn")
+    assert model.schema_.inputs == ("x", "colour=blue", "colour=red")
+    document = json.loads((out / "report.json").read_text())
+    assert document["rows"] == {"fitted": 29, "held_out": 10, "dropped": 1}
+    assert document["scores"]["held_out"] is True
+    assert set(document["report"]["rules"]) == {"never negative", "high on the right"}
+    text = (out / "report.txt").read_text()
+    assert "Verdict" in text
+    assert "10 rows the fit never saw" in text
+
+
+def test_the_same_fit_is_read_and_not_run_again(fitted, ocbnn):
+    before = (fitted / "out" / "report.json").read_bytes()
+    shown = ocbnn("fit", fitted / "study.toml", "--out", fitted / "out", "--json")
+    assert shown.code == 0
+    printed = json.loads(shown.out)
+    assert printed["scores"] == json.loads(before)["scores"]
+    assert printed["files"]["model"] == str(fitted / "out" / "model.ocbnn")
+    resumed = ocbnn("resume", fitted / "out")
+    assert resumed.code == 0
+    assert f"written to {fitted / 'out'}" in resumed.out
+    assert "never negative" in resumed.out
+
+
+def test_another_fit_is_not_overwritten_unless_forced(fitted, folder, ocbnn):
+    out = folder / "out"
+    shutil.copytree(fitted / "out", out)
+    study, table = folder / "study.toml", folder / "rows.csv"
+    table.write_text(table.read_text() + "099,0.5,red,0.5\n")
+    shown = ocbnn("fit", study, "--out", out, "--seed", "5")
+    assert shown.code == 2
+    assert "another fit is kept here" in shown.err
+    assert "the table and the seed" in shown.err
+    assert "--force" in shown.err
+    (folder / "mine").mkdir()
+    (folder / "mine" / "thesis.tex").write_text("")
+    shown = ocbnn("fit", study, "--out", folder / "mine", "--force")
+    assert (shown.code, "no folder of a fit" in shown.err) == (2, True)
+    shown = ocbnn("fit", study, "--out", table)
+    assert (shown.code, "this is a file" in shown.err) == (2, True)
+
+
+def test_a_report_is_shown_again(fitted, tmp_path, ocbnn):
+    shown = ocbnn("report", fitted / "out")
+    assert shown.out == (fitted / "out" / "report.txt").read_text()
+    assert json.loads(ocbnn("report", fitted / "out", "--json").out)["seed"] == 1
+    page = tmp_path / "report.html"
+    assert ocbnn("report", fitted / "out", "--html", page).code == 0
+    assert "Verdict" in page.read_text()
+    shown = ocbnn("report", tmp_path)
+    assert (shown.code, "no folder of a fit" in shown.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "message"),
+    [
+        ('missing = "drop"', "", 2, r"lack a value: x (1). Write `missing"),
+        ('categories = ["colour"]', "", 2, 'Write `categories = ["colour"]`'),
+        ('"x", "colour"', '"x", "color"', 1, "Did you mean `colour`?"),
+        ('output = "y"', 'output = "z"', 1, "no column 'z', which"),
+        ('output = "y"', 'output = "colour"', 2, "is the output, which"),
+        ('"rows.csv"', '"row.csv"', 1, "no such file. Files there: rows.csv"),
+        ("y >= -0.5", "z >= -0.5", 2, "line 11, rule 1, rule: rule 'never negative'"),
+        ("y >= 0.2", "y <= -1", 2, "never negative"),
+        ('sampler = "like-data"', "", 2, "has no bounds for"),
+        ('"regression"', '"classification"', 2, 'Write `task = "regression"`'),
+        ('"x", "colour"', '"x", "x", "colour"', 2, "'x' is named twice"),
+        ('"x", "colour"', '"x"', 2, "'colour' is not among the inputs"),
+        ("max_depth = 5", "batch_size = 5", 2, "study.toml: NUTS needs all rows"),
+    ],
+)
+def test_what_does_not_fit_the_table_is_said_before_anything_is_written(
+    folder, ocbnn, old, new, code, message
+):
+    study = folder / "study.toml"
+    assert old in STUDY
+    study.write_text(STUDY.replace(old, new, 1))
+    shown = ocbnn("fit", study, "--out", folder / "out", "--quick")
+    assert message in shown.err
+    assert shown.code == code
+    assert not (folder / "out" / "model.ocbnn").exists()

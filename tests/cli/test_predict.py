@@ -1,0 +1,132 @@
+"""`ocbnn predict` and `ocbnn check` on a person's own table."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import ocbnn as library
+from ocbnn.projects import predicting
+from ocbnn.tables import open_table
+
+NEW = "colour,x,note\nred,0.5,first\nblue,,gap\nblue,-1,second\n"
+ADDED = ["y_mean", "y_sd", "y_lower", "y_upper"]
+
+
+@pytest.fixture
+def new(tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text(NEW)
+    return path
+
+
+def test_predictions_stand_beside_the_rows_they_belong_to(
+    fitted, new, ocbnn, monkeypatch
+):
+    # Blocks smaller than the table, whose edges must not show.
+    monkeypatch.setattr(predicting, "BLOCK", 2)
+    shown = ocbnn("predict", fitted / "out", new, "--interval", "0.5")
+    assert shown.code == 0, shown.err
+    rows = list(csv.DictReader(io.StringIO(shown.out)))
+    assert list(rows[0]) == ["colour", "x", "note", *ADDED]
+    assert [row["note"] for row in rows] == ["first", "gap", "second"]
+    assert [rows[1][name] for name in ADDED] == ["", "", "", ""]
+    assert "1 of 3 rows lack an input" in shown.err
+    model = library.load(fitted / "out" / "model.ocbnn")
+    X = np.array([[0.5, 0, 1], [-1, 1, 0]])
+    mean, sd = model.predict(X, return_std=True)
+    low, high = model.predict_interval(X, 0.5)
+    found = [[float(row[name]) for name in ADDED] for row in (rows[0], rows[2])]
+    np.testing.assert_allclose(found, np.stack([mean, sd, low, high], 1), rtol=1e-6)
+
+
+def test_a_parquet_file_and_a_summary_for_programs(fitted, new, tmp_path, ocbnn):
+    out = tmp_path / "made" / "predictions.parquet"
+    model = fitted / "out" / "model.ocbnn"
+    shown = ocbnn("predict", model, new, "--out", out, "--json")
+    assert json.loads(shown.out) == {
+        "file": str(out), "rows": 3, "skipped": 1, "columns": ADDED, "unused": ["note"],
+    }  # fmt: skip
+    with open_table(out) as table:
+        assert table.profile("y_mean").missing == 1
+    assert ocbnn("predict", model, out).code == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("x,note\n1,a\n", 1, "no column 'colour', which the model needs"),
+        ("x,colour\n1,green\n", 1, "never seen 'green'. It knows blue, red"),
+        ("x,colour\none,red\n2,red\n3,red\n", 1, "row 1, column 'x': 'one' is no"),
+        ("x,colour\n,red\n", 1, "every row lacks an input"),
+        ("x,colour,y_sd\n1,red,2\n", 1, "already has the columns y_sd"),
+        ("", 1, "empty"),
+    ],
+)
+def test_a_table_that_does_not_fit_the_model_is_refused(
+    fitted, new, ocbnn, text, code, message
+):
+    new.write_text(text)
+    out = new.with_name("out.csv")
+    shown = ocbnn("predict", fitted / "out", new, "--out", out)
+    assert (shown.code, shown.out) == (code, "")
+    assert message in shown.err
+    assert [path.name for path in new.parent.iterdir()] == ["new.csv"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--interval", "90"], "lies between 0 and 1"),
+        (["--out", "x.xlsx"], "ends in .csv or .parquet"),
+        (["--json"], "Add --out FILE"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(fitted, new, ocbnn, options, message):
+    shown = ocbnn("predict", fitted / "out", new, *options)
+    assert (shown.code, message in shown.err) == (2, True)
+
+
+def test_a_model_that_is_none_is_refused(fitted, new, ocbnn):
+    shown = ocbnn("predict", new.parent / "none", new)
+    assert (shown.code, "there is no such model" in shown.err) == (2, True)
+    shown = ocbnn("predict", new, new)
+    assert shown.code == 1
+    assert str(new) in shown.err
+
+
+def test_the_table_itself_is_never_overwritten(fitted, new, ocbnn):
+    shown = ocbnn("predict", fitted / "out", new, "--out", new)
+    assert (shown.code, new.read_text()) == (2, NEW)
+
+
+def test_rules_are_checked_in_their_regions_and_on_rows(fitted, ocbnn):
+    table = fitted / "rows.csv"
+    shown = ocbnn("check", fitted / "out", table, "--most", "1", "--json")
+    assert shown.code == 0
+    found = json.loads(shown.out)
+    assert found["holds"] is True
+    below, right = found["rules"]
+    assert (below["rule"], below["rows"]) == ("never negative", 39)
+    assert below["observations"] == 0
+    # Two of the rows touch the edge of the region, and one does at most.
+    assert right["rows"] <= 2
+    words = ocbnn("check", fitted / "out", table, "--most", "1")
+    assert words.code == 0
+    assert "All rules hold" in words.out
+    assert max(map(len, words.out.splitlines())) <= 100
+
+
+def test_a_rule_that_does_not_hold_gives_an_exit_code_of_its_own(
+    fitted, ocbnn, monkeypatch
+):
+    from ocbnn.projects import checking
+
+    broken = checking.Kept("up", "up: y >= 0", 0.2)
+    monkeypatch.setattr(checking, "check", lambda *_: [broken])
+    shown = ocbnn("check", fitted / "out")
+    assert shown.code == 3
+    assert "BROKEN  up" in shown.out
+    assert json.loads(ocbnn("check", fitted / "out", "--json").out)["holds"] is False
