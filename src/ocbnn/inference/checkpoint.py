@@ -13,6 +13,7 @@ from ocbnn.core.types import RandomKey
 from ocbnn.inference.base import LogDensity, Plan
 from ocbnn.inference.identity import identify, surroundings
 from ocbnn.inference.runfolder import RunFolder
+from ocbnn.storage.files import explained
 
 
 class Checkpoint:
@@ -39,7 +40,7 @@ class Checkpoint:
         """
         try:
             self.folder.open()
-        except (OSError, StorageError) as error:
+        except StorageError as error:
             self._trouble = str(error)
 
     def spent(self, seconds: float) -> None:
@@ -52,7 +53,8 @@ class Checkpoint:
             # Only after trouble at the start, so chains hardly ever meet here.
             with self._mending:
                 self.folder.prepare()
-        chain.mkdir(exist_ok=True)
+        with explained(chain, "written to"):
+            chain.mkdir(exist_ok=True)
 
     def succeeded(self, chain: Path) -> None:
         """Hear that all of a chain is on disk."""

@@ -76,7 +76,9 @@ def sample(
         if not was_finished:
             _run_all(chains, shared, threads or _cores(), saving)
         stopped = shared.stopping.is_set()
-        said = "" if saving is None else saving.farewell(stopped)
+        said = ""
+        if saving is not None and not was_finished:
+            said = saving.farewell(stopped)
         reporter.finish(_ending(stopped, was_finished, said))
     found = rectangle([chain.kept for chain in chains])
     if found is None:

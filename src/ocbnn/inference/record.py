@@ -71,7 +71,7 @@ class ChainRecord:
             self._checkpoint.prepare(self._folder)
             self._write(state, place, kept)
             self._checkpoint.succeeded(self._folder)
-        except (CheckpointError, StorageError, OSError) as error:
+        except (CheckpointError, StorageError) as error:
             self._checkpoint.failed(self._folder, error)
         self._tried = time.monotonic()
 

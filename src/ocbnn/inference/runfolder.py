@@ -9,7 +9,7 @@ from typing import Any
 from ocbnn.core.errors import CheckpointError, CheckpointWarning, StorageError
 from ocbnn.inference.identity import differences
 from ocbnn.storage import replace_file
-from ocbnn.storage.files import TEMPORARY, read_file
+from ocbnn.storage.files import TEMPORARY, explained, read_file
 
 FORMAT, VERSION = "ocbnn run", 1
 _RUN, _LOCK = "run.json", "lock"
@@ -33,13 +33,14 @@ class RunFolder:
 
         Raises:
             CheckpointError: When it holds something else, or is in use.
-            OSError, StorageError: When it cannot be written to. What it holds may be
-                read nevertheless.
+            StorageError: When it cannot be written to. What it holds may be read
+                nevertheless.
         """
-        self._refuse_strangers()
+        with explained(self.path, "read"):
+            self._refuse_strangers()
         try:
             self.prepare()
-        except (OSError, StorageError):
+        except StorageError:
             if (self.path / _RUN).exists():
                 self._compare(self._read())
             raise
@@ -48,15 +49,16 @@ class RunFolder:
         """Have the folder ready to write to, if it is not yet."""
         if self.is_ready:
             return
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._take()
-        # Only now: someone else may have had the folder until a moment ago.
-        self._refuse_strangers()
-        if (self.path / _RUN).exists():
-            self._compare(self._read())
-        else:
-            replace_file(self.path / _RUN, self._described())
-        self._sweep()
+        with explained(self.path, "written to"):
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._take()
+            # Only now: someone else may have had the folder until a moment ago.
+            self._refuse_strangers()
+            if (self.path / _RUN).exists():
+                self._compare(self._read())
+            else:
+                replace_file(self.path / _RUN, self._described())
+            self._sweep()
         self.is_ready = True
 
     def close(self) -> None:

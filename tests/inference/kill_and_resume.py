@@ -1,0 +1,130 @@
+"""Four algorithms in a process that is killed again and again.
+
+As a program, `python -m tests.inference.kill_and_resume FOLDER SIZE` runs all four with
+a folder each, saving after every move, and says on standard output which one is moving.
+With `verify` as a third argument it then runs them without a folder and compares.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+NAMES = ("NUTS", "HMC", "SVGD", "SMC")
+
+
+def plans(size):
+    from ocbnn.inference import HMC, NUTS, SMC, SVGD
+
+    return {
+        "NUTS": NUTS(chains=2, warmup=5 * size, draws=10 * size, max_depth=3, climb=5),
+        "HMC": HMC(
+            chains=2, warmup=5 * size, draws=5 * size, thin=2, steps=3, climb=5,
+            adapt=True,
+        ),
+        "SVGD": SVGD(particles=5, iterations=15 * size),
+        "SMC": SMC(particles=20, moves=1, steps=5, polish=10 * size, keep=0.9),
+    }  # fmt: skip
+
+
+def child(folder, size, verify):
+    import jax
+
+    from ocbnn.inference import chain, sample
+    from tests.inference.densities import known_gaussian
+    from tests.inference.walks import Quiet, bits
+
+    class Moving(Quiet):
+        def __init__(self, name):
+            self.name, self.said = name, False
+
+        def advance(self, count, note):
+            if not self.said and not note.startswith("resumed"):
+                self.said = True
+                # In one piece, because two chains may speak at once.
+                print(f"{self.name}\n", end="", flush=True)
+
+    key, target = jax.random.key(0), known_gaussian()
+    chain._CHUNK_SECONDS, usual = 0.0, chain._CHUNK_SECONDS
+    found = {
+        name: sample(plan, target, key, progress=Moving(name), checkpoint=folder / name,
+                     every=0.0)
+        for name, plan in plans(size).items()
+    }  # fmt: skip
+    print("finished", flush=True)
+    chain._CHUNK_SECONDS = usual
+    if verify:
+        for name, plan in plans(size).items():
+            assert bits(sample(plan, target, key)) == bits(found[name]), name
+        print("same", flush=True)
+
+
+def kill_often(kills, seed, size):
+    """Kill so often, at random moments; afterwards all runs must have the same bits.
+
+    Returns:
+        How often each algorithm was killed, and how often a process while it started.
+    """
+    rng, killed = random.Random(seed), Counter()
+    with tempfile.TemporaryDirectory() as name:
+        cache, rounds = Path(name) / "compiled", 0
+        while killed.total() < kills:
+            rounds += 1
+            folder = Path(name) / f"round-{rounds}"
+            # Each algorithm in turn has its share of what is left.
+            turn = [n for n in NAMES for _ in range(-(-kills // len(NAMES)))]
+            while killed.total() < kills:
+                wanted = turn[killed.total()]
+                place = _kill_once(folder, size, cache, rng, wanted)
+                if place == "finished":
+                    break
+                killed[place] += 1
+            said = _start(folder, size, cache, "verify").communicate()[0]
+            assert "same" in said, said
+    return dict(killed)
+
+
+def _kill_once(folder, size, cache, rng, wanted):
+    """Where the process was when it was killed."""
+    process = _start(folder, size, cache)
+    place = "starting"
+    if rng.random() < 0.1:
+        time.sleep(rng.uniform(0.0, 6.0))
+    else:
+        for line in process.stdout:
+            place = line.split()[0]
+            if place == "finished" or NAMES.index(place) >= NAMES.index(wanted):
+                break
+        if place == "finished":
+            process.communicate()
+            return place
+        time.sleep(rng.uniform(0.0, 0.5))
+    process.kill()
+    rest = process.communicate()[0].split()
+    assert process.returncode in (0, -9), rest
+    return rest[-1] if rest else place
+
+
+def _start(folder, size, cache, *more):
+    environment = {
+        **os.environ,
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PLATFORMS": "cpu",
+    }
+    program = [sys.executable, "-m", "tests.inference.kill_and_resume"]
+    return subprocess.Popen(
+        [*program, str(folder), str(size), *more],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=Path(__file__).parents[2],
+    )
+
+
+if __name__ == "__main__":
+    child(Path(sys.argv[1]), int(sys.argv[2]), len(sys.argv) > 3)
