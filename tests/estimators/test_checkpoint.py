@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import ocbnn
 from ocbnn import HMC, OCBNNClassifier, OCBNNRegressor
 from ocbnn.core.errors import CheckpointError, SettingError
 from ocbnn.inference import chain
@@ -35,6 +36,8 @@ def test_a_fit_that_was_cut_short_goes_on_to_the_same_draws(
     again = make(kind, str(tmp_path)).fit(X, y)
     assert bits(again.draws_) == bits(whole.draws_)
     assert np.array_equal(again.predict(X), whole.predict(X))
+    again.set_params(checkpoint=tmp_path).save(tmp_path.with_suffix(".ocbnn"))
+    assert ocbnn.load(tmp_path.with_suffix(".ocbnn")).checkpoint is None
     with pytest.raises(CheckpointError, match=r"holds another run: .*target\.X is"):
         make(kind, tmp_path).fit(2.0 * X[:-1], y[:-1])
     with pytest.raises(CheckpointError, match="key is"):

@@ -92,7 +92,9 @@ def _settings(
         return tell_plan(value, place)
 
     written = {}
-    for name, value in model.get_params(deep=False).items():
+    # Where a run was kept is no part of what it found, and no folder for another's.
+    settings = {**model.get_params(deep=False), "checkpoint": None}
+    for name, value in settings.items():
         if name in left:
             continue
         try:
