@@ -113,6 +113,12 @@ def test_rules_that_cannot_be_drawn_still_mark_their_region():
     assert foot.max() < 0
 
 
+def test_a_rule_about_slopes_marks_where_it_speaks():
+    grows = rule("grows: if x > 1 then d(y, x) ~ Normal(1, 0.1)")
+    ax = shade_rules(axes(), [grows], (-2, 2), (-2, 2))
+    assert labels(ax) == ["“grows” speaks of slopes here"]
+
+
 def test_a_set_out_of_view_is_said_to_be():
     ax = shade_rules(axes(), [rule("far: y < 99")], (-2, 2), (-2, 2))
     assert labels(ax) == ["forbidden by “far” (out of view)"]

@@ -43,6 +43,14 @@ def test_rules_without_points_or_truth_say_so():
     ]
 
 
+def test_values_do_not_show_whether_a_rule_about_slopes_is_broken():
+    ax = violation_profile(
+        axes(), X, VALUES, [rule("up: if x > 0 then y rises with x")]
+    )
+    assert labels(ax) == ["“up”: about slopes, which `values` have not"]
+    assert np.isnan(ax.lines[0].get_ydata()).all()
+
+
 def test_several_outputs_and_classes_have_profiles_too():
     both = rule("y < z", Schema(("x",), ("y", "z")))
     ax = violation_profile(axes(), X, np.stack([VALUES, VALUES + 1], -1), [both])
