@@ -20,6 +20,9 @@ OPTIONS = (
     "strength", "points", "weight", "per", "allowed", "forbidden",
     "tau0", "tau1", "literal", "sampler",
 )  # fmt: skip
+# Written out, weights get digits and `either` repeats its sides; not beyond a limit,
+# so that a rule's text can always be read again.
+_SURELY_SHORT = 200
 _TAUS = ("tau0", "tau1")
 _YES = {"yes": True, "true": True, "no": False, "false": False}
 
@@ -52,11 +55,18 @@ def parse_rule(text: str) -> Rule:
     if not text[start:].strip():
         raise syntax_error(text, start, "there is no rule: write `if x < 0 then y > 1`")
     try:
-        return _rule(Parser(text, tokenize(text, start)), name)
+        rule = _rule(Parser(text, tokenize(text, start)), name)
+        written = len(text) if len(text) < _SURELY_SHORT else len(str(rule))
     except RecursionError:
         raise RuleSyntaxError(
             "cannot read the rule: it is nested too deeply. Split it into several."
         ) from None
+    if written > MOST_CHARACTERS:
+        raise RuleSyntaxError(
+            f"cannot read the rule: written out in full it has {written} characters, "
+            f"more than {MOST_CHARACTERS}. Split it into several."
+        )
+    return rule
 
 
 def _name(text: str) -> tuple[str | None, int]:
