@@ -18,11 +18,19 @@ if TYPE_CHECKING:
     )
     from ocbnn.inference import (
         HMC as HMC,
+        MCLMC as MCLMC,
         NUTS as NUTS,
+        SGHMC as SGHMC,
+        SGLD as SGLD,
         SMC as SMC,
         SVGD as SVGD,
+        VI as VI,
+        AdjustedMCLMC as AdjustedMCLMC,
         Draws as Draws,
+        Ensemble as Ensemble,
+        Laplace as Laplace,
         Plan as Plan,
+        WarmStart as WarmStart,
         sample as sample,
     )
     from ocbnn.networks import (
@@ -59,7 +67,8 @@ _HOMES = {
     "ocbnn.rules": "Rule Schema bind custom d expect forbid functions inputs outputs "
     "require",
     "ocbnn.estimators": "OCBNNClassifier OCBNNRegressor load",
-    "ocbnn.inference": "HMC NUTS SMC SVGD Draws Plan sample",
+    "ocbnn.inference": "HMC MCLMC NUTS SGHMC SGLD SMC SVGD VI AdjustedMCLMC Draws "
+    "Ensemble Laplace Plan WarmStart sample",
     "ocbnn.networks": "MLP Applied EquinoxNetwork",
     "ocbnn.posterior": "Categorical GaussianNoise Target",
     "ocbnn.priors": "WeightPrior",

@@ -5,6 +5,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ocbnn.networks import MLP
+from ocbnn.posterior import GaussianNoise, Target
+from ocbnn.priors import WeightPrior
+
 
 class Gaussian(eqx.Module):
     """N(mean, covariance) as a standard normal reference and what is added to it."""
@@ -85,3 +89,53 @@ MEAN = np.array([1.0, -2.0])
 
 def known_gaussian():
     return Gaussian.make(MEAN, COVARIANCE)
+
+
+class Banana(Gaussian):
+    """`x` and `(y - x²/2) / 0.5` are independent standard normals."""
+
+    @staticmethod
+    def straightened(positions):
+        x, y = positions[..., 0], positions[..., 1]
+        return np.stack([x, (y - 0.5 * x**2) / 0.5], axis=-1)
+
+    def split(self, position):
+        x, y = position
+        reference = -0.5 * jnp.sum(position**2)
+        bent = -0.5 * x**2 - 0.5 * ((y - 0.5 * x**2) / 0.5) ** 2
+        return reference, bent - reference
+
+
+def banana():
+    return Banana.make(np.zeros(2), np.eye(2))
+
+
+class LinearRegression(eqx.Module):
+    """Bayesian regression on lines, as a `Target`, and its posterior in closed form."""
+
+    target: Target
+    mean: np.ndarray
+    covariance: np.ndarray
+
+    @classmethod
+    def make(cls, *, rows=40, noise=0.5, batch_size=None, seed=0):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(rows, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
+        Y = X @ np.array([[1.0], [-0.5]]) + 0.3 + noise * rng.normal(size=(rows, 1))
+        target = Target(
+            MLP(2, (), 1),
+            WeightPrior(),
+            GaussianNoise.fixed(noise),
+            X=jnp.asarray(X, float),
+            Y=jnp.asarray(Y, float),
+            batch_size=batch_size,
+        )
+        design = np.concatenate([X, np.ones((rows, 1))], axis=1)
+        covariance = np.linalg.inv(design.T @ design / noise**2 + np.eye(3))
+        mean = covariance @ design.T @ Y[:, 0] / noise**2
+        return cls(target, mean, covariance)
+
+    def coefficients(self, draws):
+        """(chain, draw, coefficient): two slopes and the intercept."""
+        (layer,) = draws.positions.weights
+        return np.concatenate([layer.weight[..., 0], layer.bias], axis=-1)

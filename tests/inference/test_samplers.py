@@ -5,14 +5,27 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from scipy import stats
 
-from ocbnn.inference import HMC, NUTS, SMC, SVGD, judge, sample
+from ocbnn.inference import (
+    HMC,
+    NUTS,
+    SMC,
+    SVGD,
+    AdjustedMCLMC,
+    WarmStart,
+    judge,
+    sample,
+)
 from ocbnn.inference.svgd import stein_direction
 from tests.inference.densities import (
     COVARIANCE,
     MEAN,
+    Banana,
     Gaussian,
+    LinearRegression,
     TwoHills,
+    banana,
     known_gaussian,
 )
 
@@ -22,23 +35,56 @@ EXACT = [
         HMC(adapt=True, jitter=True, steps=12, warmup=500, draws=3000), id="adapted hmc"
     ),
     pytest.param(NUTS(warmup=500, draws=3000), id="nuts"),
+    pytest.param(AdjustedMCLMC(warmup=500, draws=3000), id="adjusted mclmc"),
     pytest.param(SMC(particles=4000, chains=2), id="smc"),
+    pytest.param(
+        WarmStart(sampler=NUTS(warmup=500, draws=3000), iterations=300),
+        id="nuts from an ensemble",
+    ),
 ]
+
+
+def assert_moments(values, mean, covariance, size, slack=0.0):
+    """Means and covariances within five standard errors, and a share of slack."""
+    flat = values.reshape(-1, values.shape[-1])
+    width = np.sqrt(np.diag(covariance))
+    assert np.all(np.abs(flat.mean(axis=0) - mean) < width * (5 / size**0.5 + slack))
+    # A covariance estimate has relative error of about sqrt(2 / n).
+    allowed = (5 * np.sqrt(2 / size) + slack) * np.outer(width, width)
+    assert np.all(np.abs(np.cov(flat.T) - covariance) < allowed)
 
 
 @pytest.mark.parametrize("plan", EXACT)
 def test_exact_samplers_recover_a_correlated_gaussian(plan):
     draws = sample(plan, known_gaussian(), jax.random.key(0))
     x = np.asarray(draws.positions)
-    flat = x.reshape(-1, 2)
-    # Four standard errors, by the effective sample size that the draws claim.
     size = judge(draws, x).ess_min
     assert size > 1000
-    error = 4 * np.sqrt(np.diag(COVARIANCE) / size)
-    assert np.all(np.abs(flat.mean(axis=0) - MEAN) < error)
-    # A covariance estimate has relative error of about sqrt(2 / n).
-    scale = np.sqrt(np.outer(np.diag(COVARIANCE), np.diag(COVARIANCE)))
-    assert np.all(np.abs(np.cov(flat.T) - COVARIANCE) < 5 * np.sqrt(2 / size) * scale)
+    assert_moments(x, MEAN, COVARIANCE, size)
+
+
+@pytest.mark.parametrize("plan", EXACT[2:5])
+def test_exact_samplers_recover_the_posterior_of_a_linear_regression(plan):
+    problem = LinearRegression.make()
+    draws = sample(plan, problem.target, jax.random.key(1))
+    values = problem.coefficients(draws)
+    size = judge(draws, values).ess_min
+    assert size > 1000
+    assert_moments(values, problem.mean, problem.covariance, size)
+
+
+@pytest.mark.parametrize("plan", EXACT)
+def test_exact_samplers_recover_a_banana(plan):
+    draws = sample(plan, banana(), jax.random.key(0))
+    straight = Banana.straightened(np.asarray(draws.positions, float))
+    # Evenly spread between 0 and 1, if the draws are right; and without heavy tails.
+    even = stats.norm.cdf(straight)
+    both = np.concatenate([even, even**2, even[..., :1] * even[..., 1:]], axis=-1)
+    truth = np.array([1 / 2, 1 / 2, 1 / 3, 1 / 3, 1 / 4])
+    size = judge(draws, both).ess_min
+    assert size > 250
+    error = np.abs(both.mean(axis=(0, 1)) - truth)
+    assert np.all(error < 4.5 * both.std(axis=(0, 1)) / size**0.5)
 
 
 def test_svgd_finds_the_mean_and_most_of_the_spread_of_a_gaussian():

@@ -5,7 +5,7 @@ Welford's recurrence estimates variances over windows that double in length; bot
 Hoffman and Gelman (2014) and in Stan's reference manual.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,14 @@ class Tuning(NamedTuple):
     inverse_mass: Vector
 
 
+class Moments(NamedTuple):
+    """Mean and variance of the positions of one window, as they come in."""
+
+    mean: Vector
+    squares: Vector
+    seen: Float[Array, ""]
+
+
 class Memory(NamedTuple):
     """What adaptation has seen so far."""
 
@@ -33,19 +41,15 @@ class Memory(NamedTuple):
     error_average: Float[Array, ""]
     centre: Float[Array, ""]
     moves: Float[Array, ""]
-    mean: Vector
-    squares: Vector
-    seen: Float[Array, ""]
+    moments: Moments
 
 
 def remember(tuning: Tuning) -> Memory:
     """An empty memory around a first guess of the step size."""
     zero = jnp.zeros((), tuning.step_size.dtype)
     log_step = jnp.log(tuning.step_size)
-    nothing = jnp.zeros_like(tuning.inverse_mass)
-    return Memory(
-        log_step, log_step, zero, log_step + jnp.log(10.0), zero, nothing, nothing, zero
-    )
+    moments = no_moments(tuning.inverse_mass)
+    return Memory(log_step, log_step, zero, log_step + jnp.log(10.0), zero, moments)
 
 
 def adapt(
@@ -59,15 +63,13 @@ def adapt(
     """Learn from one move."""
     acceptance = jnp.where(jnp.isnan(acceptance), 0.0, acceptance)
     memory = _average_step(memory, acceptance, target_acceptance)
-    learned = _welford(memory, position)
-    memory = _choose(stage == FAST, memory, learned)
+    learned = memory._replace(moments=add_moment(memory.moments, position))
+    memory = choose(stage == FAST, memory, learned)
 
-    shrunk = memory.squares / jnp.maximum(memory.seen - 1.0, 1.0)
-    weight = memory.seen / (memory.seen + 5.0)
-    inverse_mass = weight * shrunk + (1.0 - weight) * 1e-3
+    inverse_mass = variances(memory.moments)
     renewed = remember(Tuning(jnp.exp(memory.log_step), inverse_mass))
     ends = stage == WINDOW_END
-    memory = _choose(ends, renewed, memory)
+    memory = choose(ends, renewed, memory)
     final = stage == LAST
     log_step = jnp.where(final, memory.log_step_average, memory.log_step)
     return (
@@ -110,14 +112,28 @@ def _average_step(memory: Memory, acceptance: Scalar, wanted: float) -> Memory:
     )
 
 
-def _welford(memory: Memory, position: Vector) -> Memory:
-    seen = memory.seen + 1.0
-    gap = position - memory.mean
-    mean = memory.mean + gap / seen
-    return memory._replace(
-        mean=mean, squares=memory.squares + gap * (position - mean), seen=seen
+def no_moments(like: Vector) -> Moments:
+    """An empty window."""
+    return Moments(
+        jnp.zeros_like(like), jnp.zeros_like(like), jnp.zeros((), like.dtype)
     )
 
 
-def _choose(condition: Array, yes: Memory, no: Memory) -> Memory:
+def add_moment(moments: Moments, position: Vector) -> Moments:
+    """One more position (Welford's recurrence)."""
+    seen = moments.seen + 1.0
+    gap = position - moments.mean
+    mean = moments.mean + gap / seen
+    return Moments(mean, moments.squares + gap * (position - mean), seen)
+
+
+def variances(moments: Moments) -> Vector:
+    """The window's variances, drawn towards a small one while little was seen."""
+    plain = moments.squares / jnp.maximum(moments.seen - 1.0, 1.0)
+    weight = moments.seen / (moments.seen + 5.0)
+    return weight * plain + (1.0 - weight) * 1e-3
+
+
+def choose(condition: Array, yes: Any, no: Any) -> Any:
+    """One of two pytrees of the same structure."""
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)

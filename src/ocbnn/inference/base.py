@@ -73,6 +73,14 @@ class Algorithm(eqx.Module):
         return jnp.zeros((), bool)
 
 
+class StartedAlgorithm(Algorithm):
+    """A chain that can be told where to start, so that others may find the place."""
+
+    @abc.abstractmethod
+    def init_at(self, key: RandomKey, position: Position) -> Any:
+        """The first state, at a given position."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plan(abc.ABC):
     """An algorithm's settings, and how long to run it.
@@ -91,8 +99,10 @@ class Plan(abc.ABC):
 
     # Whether draws are correlated along a chain (then R-hat and ESS apply).
     is_chain: ClassVar[bool] = True
-    # Whether the target's points and data stay fixed for the whole run.
+    # Whether draws come from the exact posterior in the long run.
     is_exact: ClassVar[bool] = True
+    # Whether every step sees a batch of rows and fresh points.
+    is_batched: ClassVar[bool] = False
     # Whether a state in the middle of the warm-up is already worth keeping.
     is_anytime: ClassVar[bool] = False
     # Whether the warm-up has as many moves as it says, so that time left can be told.
@@ -150,3 +160,14 @@ def check_share(plan: Plan, *names: str) -> None:
 def batched_initial(target: LogDensity, key: RandomKey, count: int) -> Position:
     """`count` starting positions, stacked."""
     return jax.vmap(target.initial)(jax.random.split(key, count))
+
+
+def check_one_of(plan: Plan, **choices: tuple[str, ...]) -> None:
+    """Refuse words that are not known."""
+    for name, known in choices.items():
+        value = getattr(plan, name)
+        if value not in known:
+            raise SettingError(
+                f"{plan.label}({name}=...) must be one of "
+                f"{', '.join(map(repr, known))}, got {value!r}."
+            )

@@ -198,8 +198,9 @@ def _note(numbers: Trace) -> str:
     parts = []
     if numbers.get("temperature", np.zeros(0)).size:
         parts.append(f"temperature {numbers['temperature'][-1]:.3g}")
-    if numbers.get("acceptance", np.zeros(0)).size:
-        parts.append(f"accepts {np.nanmean(numbers['acceptance']):.0%}")
+    accepted = numbers.get("acceptance", np.zeros(0))
+    if np.isfinite(accepted).any():
+        parts.append(f"accepts {np.nanmean(accepted):.0%}")
     if numbers.get("divergent", np.zeros(0)).sum() > 0:
         parts.append(f"{int(numbers['divergent'].sum())} diverged")
     if not parts and numbers.get("logdensity", np.zeros(0)).size:

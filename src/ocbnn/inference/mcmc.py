@@ -15,9 +15,9 @@ from ocbnn.core.ravel import Vector
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.adaptation import Memory, Tuning, adapt, remember, schedule
 from ocbnn.inference.base import (
-    Algorithm,
     LogDensity,
     Plan,
+    StartedAlgorithm,
     check_counts,
     check_positive,
     check_share,
@@ -58,7 +58,7 @@ class ChainState(NamedTuple):
     memory: Memory
 
 
-class HamiltonianChain(Algorithm):
+class HamiltonianChain(StartedAlgorithm):
     """One chain of a Hamiltonian kernel, tuned during warm-up if asked."""
 
     density: Flat
@@ -94,7 +94,14 @@ class HamiltonianChain(Algorithm):
         A rule is a cliff: a trajectory that starts above it gathers so much speed that
         its energy is lost and every move is rejected. Climbing first avoids that.
         """
-        position = climb(self.density, self.density.initial(key), self.climb)
+        start = self.density.initial(key)
+        return self._at_rest(climb(self.density, start, self.climb))
+
+    def init_at(self, key: RandomKey, position: Position) -> ChainState:
+        """Start at a given position."""
+        return self._at_rest(self.density.raveller.ravel(position))
+
+    def _at_rest(self, position: Vector) -> ChainState:
         phase = rest_at(position, self.density.logdensity)
         step_size = self.step_size.astype(position.dtype)
         tuning = Tuning(step_size, jnp.ones_like(position))
@@ -174,7 +181,7 @@ class HamiltonianPlan(Plan):
         )
 
 
-def climb(density: Flat, start: Vector, steps: int) -> Vector:
+def climb(density: Flat, start: Vector, steps: int | Array) -> Vector:
     """The highest place on a path of `steps` gradient steps (Adam) from `start`."""
     optimiser = optax.adam(_CLIMB_RATE)
 

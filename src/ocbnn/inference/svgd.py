@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ocbnn.core.edges import third_party
 from ocbnn.core.types import Position, RandomKey
@@ -26,6 +26,7 @@ from ocbnn.inference.base import (
     check_counts,
     check_positive,
 )
+from ocbnn.inference.trees import mean_square
 
 
 class Particles(NamedTuple):
@@ -41,6 +42,7 @@ class SteinInfo(NamedTuple):
     logdensity: Float[Array, ""]  # mean over the particles
     spread: Float[Array, ""]  # median distance between two particles
     step: Float[Array, ""]  # root mean square of the move
+    pull: Float[Array, ""]  # how much of the density is switched on
 
 
 class SteinDescent(Algorithm):
@@ -50,6 +52,8 @@ class SteinDescent(Algorithm):
     particles: int = eqx.field(static=True)
     optimiser: optax.GradientTransformation = eqx.field(static=True)
     start_spread: float = 1.0
+    cycles: int = eqx.field(static=True, default=0)
+    iterations: Float[Array, ""] | None = None
 
     def init(self, key: RandomKey) -> Particles:
         """Every particle starts where the target says, spread out as told."""
@@ -59,18 +63,33 @@ class SteinDescent(Algorithm):
 
     def step(self, key: RandomKey, state: Particles) -> tuple[Particles, SteinInfo]:
         """One move of every particle."""
+        return self._move(key, state, jnp.ones(()))
+
+    def warmup(
+        self, key: RandomKey, state: Particles, index: Int[Array, ""]
+    ) -> tuple[Particles, SteinInfo]:
+        """One move, at the temperature of iteration `index`."""
+        if self.iterations is None:
+            return self.step(key, state)
+        return self._move(key, state, anneal(index, self.iterations, self.cycles))
+
+    def _move(
+        self, key: RandomKey, state: Particles, pull: Float[Array, ""]
+    ) -> tuple[Particles, SteinInfo]:
         value_and_grad = jax.value_and_grad(self.target.stochastic_logdensity)
         values, grads = jax.vmap(value_and_grad, in_axes=(0, None))(
             state.positions, key
         )
-        direction, median = stein_direction(state.positions, grads)
+        pulled = jax.tree.map(lambda g: pull.astype(g.dtype) * g, grads)
+        direction, median = stein_direction(state.positions, pulled)
         descent = jax.tree.map(jnp.negative, direction)
         with third_party():
             updates, optimiser = self.optimiser.update(
                 descent, state.optimiser, state.positions
             )
         positions = jax.tree.map(jnp.add, state.positions, updates)
-        info = SteinInfo(jnp.mean(values), median, _rms(updates))
+        rms = jnp.sqrt(mean_square(updates))
+        info = SteinInfo(jnp.mean(values), median, rms, pull)
         return Particles(positions, optimiser), info
 
     def emit(self, key: RandomKey, state: Particles) -> Position:
@@ -124,10 +143,19 @@ def _median(values: Float[Array, " pairs"]) -> Array:
     return 0.5 * (ordered[(size - 1) // 2] + ordered[size // 2])
 
 
-def _rms(tree: Position) -> Array:
-    leaves = jax.tree.leaves(tree)
-    total = sum(jnp.sum(leaf**2) for leaf in leaves)
-    return jnp.sqrt(total / sum(leaf.size for leaf in leaves))
+def anneal(
+    index: Int[Array, ""], iterations: Float[Array, ""], cycles: int
+) -> Float[Array, ""]:
+    """How much of the density pulls: rising from nothing to all in every cycle.
+
+    While it is low the particles mostly repel each other, and spread. The cycles take
+    the first half of the iterations; the second half has all of the density. Reference:
+    D'Angelo and Fortuin (2021).
+    """
+    length = 0.5 * iterations / cycles
+    moves = index.astype(length.dtype)
+    within = jnp.mod(moves, length) / length
+    return jnp.where(moves >= 0.5 * iterations, 1.0, within**2)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -137,10 +165,12 @@ class SVGD(Plan):
     Attributes:
         particles: How many positions describe the posterior.
         iterations: Steps.
-        learning_rate: Adagrad's step size.
+        learning_rate: Adagrad's step size; with `cycles`, Adam's, a tenth of it.
         optimiser: Any Optax optimiser, in the place of Adagrad.
         start_spread: How much wider than the prior the particles start. They climb to
             the nearest mode, so a wider start finds more modes.
+        cycles: How often the density is switched off and on again, slowly (annealed
+            SVGD), so that particles leave the mode they fell into; 0 for never.
     """
 
     chains: int = 1
@@ -152,9 +182,11 @@ class SVGD(Plan):
     learning_rate: float = 0.5
     optimiser: optax.GradientTransformation | None = None
     start_spread: float = 1.0
+    cycles: int = 0
 
     is_chain: ClassVar[bool] = False
     is_exact: ClassVar[bool] = False
+    is_batched: ClassVar[bool] = True
     is_anytime: ClassVar[bool] = True
     caution: ClassVar[str] = (
         "its uncertainty can be too small, and the share of particles in each mode "
@@ -164,16 +196,37 @@ class SVGD(Plan):
     def __post_init__(self) -> None:
         object.__setattr__(self, "warmup", self.iterations)
         super().__post_init__()
-        check_counts(self, particles=2, iterations=1)
+        check_counts(self, particles=2, iterations=1, cycles=0)
         check_positive(self, "learning_rate", "start_spread")
 
     def bind(self, target: LogDensity) -> SteinDescent:
         """The particles on this density."""
-        optimiser = self.optimiser or _adagrad(self.learning_rate)
-        return SteinDescent(target, self.particles, optimiser, self.start_spread)
+        iterations = jnp.asarray(self.iterations, float) if self.cycles else None
+        return SteinDescent(
+            target,
+            self.particles,
+            self.optimiser or self._usual_optimiser(),
+            self.start_spread,
+            self.cycles,
+            iterations,
+        )
+
+    def _usual_optimiser(self) -> optax.GradientTransformation:
+        if not self.cycles:
+            return _adagrad(self.learning_rate)
+        return _fading_late(self.learning_rate, self.iterations)
 
 
 @cache
 def _adagrad(rate: float) -> optax.GradientTransformation:
     # Cached so that equal settings are the same object, and compile once.
     return optax.adagrad(rate)
+
+
+@cache
+def _fading_late(rate: float, iterations: int) -> optax.GradientTransformation:
+    # Adagrad remembers every slope, and after one cycle has no step left for the next.
+    half = iterations // 2
+    fade = optax.cosine_decay_schedule(0.1 * rate, max(1, iterations - half))
+    constant = optax.constant_schedule(0.1 * rate)
+    return optax.adam(optax.join_schedules([constant, fade], [half]))

@@ -6,7 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ocbnn.core.types import Input, Inputs, Output, Outputs, Position
+from ocbnn.core.errors import SettingError
+from ocbnn.core.types import Input, Inputs, Output, Outputs, Position, RandomKey
 
 
 class Network(eqx.Module):
@@ -34,6 +35,22 @@ class Network(eqx.Module):
     def batch(self, weights: Position, xs: Inputs) -> Outputs:
         """The values at many inputs."""
         return jax.vmap(self.apply, in_axes=(None, 0))(weights, xs)
+
+    def last_layer(self) -> Position:
+        """True for the arrays of the last affine map, False for all others."""
+        raise SettingError(
+            f"{type(self).__name__} does not say which weights are its last layer, so "
+            'write Laplace(over="all"), or use an MLP.'
+        )
+
+    def noisy_batch(
+        self, mean: Position, sd: Position, key: RandomKey, xs: Inputs
+    ) -> Outputs:
+        """Values at many inputs, each under its own draw of independent weights."""
+        raise SettingError(
+            f"{type(self).__name__} cannot draw noise at its units, so write "
+            "VI(local=False), or use an MLP."
+        )
 
 
 def array_spec(*shape: int) -> jax.ShapeDtypeStruct:

@@ -5,11 +5,12 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ocbnn.core.errors import SettingError
-from ocbnn.core.types import Input, Output
+from ocbnn.core.types import Input, Inputs, Output, Outputs, RandomKey
 from ocbnn.networks.activations import activation_named
 from ocbnn.networks.base import Network, array_spec
 
@@ -67,6 +68,35 @@ class MLP(Network):
         for layer in hidden:
             x = activation(_affine(layer, x))
         return _affine(last, x)
+
+    def last_layer(self) -> tuple[Layer, ...]:
+        """The map to the outputs, bias included."""
+        deepest = len(self.hidden)
+        return tuple(Layer(i == deepest, i == deepest) for i in range(deepest + 1))
+
+    def noisy_batch(
+        self,
+        mean: tuple[Layer, ...],
+        sd: tuple[Layer, ...],
+        key: RandomKey,
+        xs: Inputs,
+    ) -> Outputs:
+        """Sums of many independent normals are normal: draw each unit's input at once.
+
+        The noise of one row's units is independent of every other row's, where a draw
+        of weights would be shared by all rows.
+        """
+        activation = activation_named(self.activation)
+        keys = jax.random.split(key, len(mean))
+        values = xs
+        for depth, (centre, width) in enumerate(zip(mean, sd, strict=True)):
+            values = activation(values) if depth else values
+            middle = values @ centre.weight + centre.bias[None]
+            variance = values**2 @ width.weight**2 + width.bias[None] ** 2
+            noise = jax.random.normal(keys[depth], middle.shape, middle.dtype)
+            # A slope of a root at zero is no number.
+            values = middle + jnp.sqrt(jnp.maximum(variance, 1e-20)) * noise
+        return values
 
 
 def _affine(layer: Layer, x: Input) -> Float[Array, " out"]:

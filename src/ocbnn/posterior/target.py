@@ -118,15 +118,53 @@ class Target(eqx.Module):
         Its mean over keys is the log density with the rules' points averaged out.
         """
         key_rows, key_points = jax.random.split(key)
-        X, Y, factor = self.X, self.Y, 1.0
-        size = self.batch_size
-        if X is not None and Y is not None and size is not None and size < self.rows:
-            rows = jax.random.randint(key_rows, (size,), 0, self.rows)
-            X, Y, factor = X[rows], Y[rows], self.rows / size
-        keys = jax.random.split(key_points, max(1, len(self.rules)))
-        points = [t.fresh(k) for t, k in zip(self.rules, keys, strict=False)]
+        X, Y, factor = self._batch(key_rows)
+        points = self._fresh_points(key_points)
         logs, data = self._added(position, points, X, Y, factor)
         return self._reference(position) + sum(logs, start=data)
+
+    def local_logdensity(self, mean: Model, sd: Model, key: RandomKey) -> Scalar:
+        """An estimate of the mean of the log density under independent normal weights.
+
+        The weights' own density has its mean in closed form, and every row of data its
+        own noise, drawn at the network's units. A rule speaks of a function, which is
+        one draw of all weights.
+        """
+        key_rows, key_points, key_noise, key_units = jax.random.split(key, 4)
+        leaves, structure = jax.tree.flatten(mean)
+        keys = jax.random.split(key_noise, len(leaves))
+        draw = lambda m, s, k: m + s * jax.random.normal(k, m.shape, m.dtype)
+        widths = jax.tree.leaves(sd)
+        position: Model = jax.tree.unflatten(structure, map(draw, leaves, widths, keys))
+        prior = self.weight_prior.mean_logdensity(
+            self.network, mean.weights, sd.weights
+        )
+        total = prior + self.likelihood.log_prior(position.noise)
+        X, Y, factor = self._batch(key_rows)
+        if X is not None and Y is not None:
+            values = self.network.noisy_batch(mean.weights, sd.weights, key_units, X)
+            logs = self.likelihood.loglik(position.noise, values, Y)
+            total = total + factor * jnp.sum(logs)
+        points = self._fresh_points(key_points)
+        rules, _ = self._added(position, points, None, None, 1.0)
+        return sum(rules, start=total)
+
+    def last_layer(self) -> Model:
+        """Which arrays of a position belong to the network's last layer."""
+        noise = jax.tree.map(lambda _: False, self.likelihood.shapes())
+        return Model(self.network.last_layer(), noise)
+
+    def _batch(self, key: RandomKey) -> tuple[Inputs | None, Targets | None, float]:
+        """Some rows, and by how much they must be made to count more."""
+        X, Y, size = self.X, self.Y, self.batch_size
+        if X is None or Y is None or size is None or size >= self.rows:
+            return X, Y, 1.0
+        rows = jax.random.randint(key, (size,), 0, self.rows)
+        return X[rows], Y[rows], self.rows / size
+
+    def _fresh_points(self, key: RandomKey) -> list[Float[Array, "_ inputs"]]:
+        keys = jax.random.split(key, max(1, len(self.rules)))
+        return [t.fresh(k) for t, k in zip(self.rules, keys, strict=False)]
 
     def parts(self, position: Model) -> dict[str, Scalar]:
         """Every rule's share of the log density beside those of weights and data."""

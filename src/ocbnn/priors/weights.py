@@ -64,6 +64,18 @@ class WeightPrior(eqx.Module):
         logs = jax.tree.map(normal_logpdf_sum, weights, self.sd(network))
         return sum(jax.tree.leaves(logs), start=jnp.zeros(()))
 
+    def mean_logdensity(self, network: Network, mean: Position, sd: Position) -> Scalar:
+        """The mean log density of independent normal weights, in closed form."""
+        at_mean = self.logdensity(network, mean)
+        lost = jax.tree.map(
+            lambda width, prior: (
+                0.5 * jnp.sum((width / prior.astype(width.dtype)) ** 2)
+            ),
+            sd,
+            self.sd(network),
+        )
+        return at_mean - sum(jax.tree.leaves(lost), start=jnp.zeros(()))
+
 
 def normal_logpdf_sum(values: Float[Array, "*shape"], sd: Scalar) -> Scalar:
     """Log density of independent normals around zero with one standard deviation."""

@@ -1,0 +1,203 @@
+r"""Laplace's approximation: a normal around the best weights.
+
+Climb to a maximum of the log density, measure the curvature there, and draw from the
+normal with that curvature: of every weight by itself (`over="all"`, diagonal), or of
+the last layer with all correlations, every other weight fixed (`over="last"`, full).
+The curvature is that of the whole log density, rules included. Where it is flatter than
+the prior alone, or bends upwards, the prior's curvature stands in. Several chains are
+several maxima, and their draws a mixture. References: MacKay (1992); Daxberger et al.
+(2021).
+"""
+
+import dataclasses
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int
+
+from ocbnn.core.edges import third_party
+from ocbnn.core.errors import SettingError
+from ocbnn.core.ravel import Vector
+from ocbnn.core.types import Position, RandomKey
+from ocbnn.inference.base import (
+    Algorithm,
+    LogDensity,
+    Plan,
+    check_counts,
+    check_one_of,
+    check_positive,
+)
+from ocbnn.inference.ensemble import fading_adam
+from ocbnn.inference.flat import Flat
+
+# Curvatures of so many weights are measured at the same time.
+_AT_ONCE = 64
+
+
+@runtime_checkable
+class Layered(Protocol):
+    """A density that knows which of its weights belong to the last layer."""
+
+    def last_layer(self) -> Position:
+        """True or False for every array of a position."""
+        ...
+
+
+class Peak(NamedTuple):
+    """The best weights so far, and the normal around them once they are found."""
+
+    position: Vector
+    optimiser: Any
+    spread: Float[Array, "..."]  # standard deviations, or a matrix whose square is C
+
+
+class PeakInfo(NamedTuple):
+    """What a person needs to judge one step."""
+
+    logdensity: Float[Array, ""]
+    slope: Float[Array, ""]  # length of the gradient; nothing at the top
+
+
+class Hilltop(Algorithm):
+    """One climb and the normal at its end."""
+
+    density: Flat
+    # Which entries of the flat position are drawn together; all, one by one, if None.
+    chosen: Int[Array, " some"] | None
+    iterations: int = eqx.field(static=True)
+    optimiser: optax.GradientTransformation = eqx.field(static=True)
+
+    def init(self, key: RandomKey) -> Peak:
+        """Start where the target says."""
+        position = self.density.initial(key)
+        some = position.size if self.chosen is None else self.chosen.size
+        shape = (some,) if self.chosen is None else (some, some)
+        spread = jnp.zeros(shape, position.dtype)
+        return Peak(position, self.optimiser.init(position), spread)
+
+    def step(self, key: RandomKey, state: Peak) -> tuple[Peak, PeakInfo]:
+        """One step uphill."""
+        value, grad = jax.value_and_grad(self.density.logdensity)(state.position)
+        with third_party():
+            updates, optimiser = self.optimiser.update(-grad, state.optimiser)
+        position = jax.tree.map(jnp.add, state.position, updates)
+        info = PeakInfo(value, jnp.linalg.norm(grad))
+        return state._replace(position=position, optimiser=optimiser), info
+
+    def warmup(
+        self, key: RandomKey, state: Peak, index: Int[Array, ""]
+    ) -> tuple[Peak, PeakInfo]:
+        """One step uphill; the last one also measures the curvature."""
+        state, info = self.step(key, state)
+        measure = self._diagonal if self.chosen is None else self._full
+        spread = jax.lax.cond(
+            index == self.iterations - 1,
+            lambda: measure(state.position),
+            lambda: state.spread,
+        )
+        return state._replace(spread=spread), info
+
+    def _diagonal(self, position: Vector) -> Vector:
+        """One standard deviation per weight."""
+        curvature = _diagonal_of_hessian(self.density.logdensity, position)
+        least = _diagonal_of_hessian(lambda q: self.density.split(q)[0], position)
+        return jax.lax.rsqrt(jnp.maximum(-curvature, jnp.maximum(-least, 1e-12)))
+
+    def _full(self, position: Vector) -> Float[Array, "some some"]:
+        """A square root of the covariance of the chosen weights."""
+        chosen = self.chosen
+
+        def moved(part: Vector) -> Vector:
+            return position.at[chosen].set(part)
+
+        whole = lambda part: self.density.logdensity(moved(part))
+        prior = lambda part: self.density.split(moved(part))[0]
+        start = position[chosen]
+        curvature = -jax.hessian(whole)(start)
+        least = jnp.min(-_diagonal_of_hessian(prior, start))
+        sizes, ways = jnp.linalg.eigh(0.5 * (curvature + curvature.T))
+        widths = jax.lax.rsqrt(jnp.maximum(sizes, jnp.maximum(least, 1e-12)))
+        return ways * widths[None]
+
+    def emit(self, key: RandomKey, state: Peak) -> Position:
+        """A fresh draw from the normal."""
+        noise = jax.random.normal(key, state.spread.shape[-1:], state.position.dtype)
+        if self.chosen is None:
+            position = state.position + state.spread * noise
+        else:
+            moves = state.spread @ noise
+            position = state.position.at[self.chosen].add(moves)
+        return jax.tree.map(lambda a: a[None], self.density.unravel(position))
+
+
+def _diagonal_of_hessian(function: Any, position: Vector) -> Vector:
+    """Exact second derivatives along every axis, some axes at a time."""
+    grad = jax.grad(function)
+
+    def along(axis: Int[Array, ""]) -> Array:
+        way = jnp.zeros_like(position).at[axis].set(1.0)
+        return jax.jvp(grad, (position,), (way,))[1][axis]
+
+    size = position.size
+    return jax.lax.map(along, jnp.arange(size), batch_size=min(size, _AT_ONCE))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Laplace(Plan):
+    """A normal around the best weights.
+
+    On a normal posterior `over="last"` is exact for the weights it covers (given the
+    others), and `over="all"` has the right mean and the inverse of the precision's
+    diagonal as variances.
+
+    Attributes:
+        over: "all" weights, each by itself, or the "last" layer with correlations.
+        iterations: Steps uphill.
+        learning_rate: Adam's first step size; it fades to nothing.
+    """
+
+    warmup: int = 0
+    draws: int = 250
+    thin: int = 0
+    over: str = "last"
+    iterations: int = 5000
+    learning_rate: float = 0.01
+
+    is_chain: ClassVar[bool] = False
+    is_exact: ClassVar[bool] = False
+    caution: ClassVar[str] = (
+        "it takes the posterior for a normal around each maximum that it found, so "
+        "strict rules and strongly curved posteriors are missed"
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "warmup", self.iterations)
+        super().__post_init__()
+        check_counts(self, iterations=1)
+        check_positive(self, "learning_rate")
+        check_one_of(self, over=("all", "last"))
+
+    def bind(self, target: LogDensity) -> Hilltop:
+        """The climb on this density."""
+        optimiser = fading_adam(self.learning_rate, self.iterations)
+        return Hilltop(Flat(target), self._chosen(target), self.iterations, optimiser)
+
+    def _chosen(self, target: LogDensity) -> Int[Array, " some"] | None:
+        if self.over == "all":
+            return None
+        if not isinstance(target, Layered):
+            raise SettingError(
+                f'Laplace(over="last") needs a density with `last_layer`, and '
+                f'{type(target).__name__} has none. Write Laplace(over="all").'
+            )
+        shapes = jax.tree.leaves(target.shapes())
+        is_last = jax.tree.leaves(target.last_layer())
+        parts = [
+            np.full(int(np.prod(spec.shape)), last)
+            for spec, last in zip(shapes, is_last, strict=True)
+        ]
+        return jnp.asarray(np.flatnonzero(np.concatenate(parts)))

@@ -1,0 +1,296 @@
+r"""Microcanonical Langevin Monte Carlo: constant speed, small steps, no rejections.
+
+The momentum has a fixed length and only turns, so the chain crosses flat and steep
+parts of the density alike. `MCLMC` follows the dynamics without correction: it is the
+cheapest way to draw from a wide network's posterior, and biased by its step size.
+`AdjustedMCLMC` accepts or rejects whole trajectories, and is exact. The integrator and
+both kernels are BlackJAX's; learning the step size and the scales, one move at a time,
+is ours. References: Robnik, De Luca, Silverstein and Seljak (2023); Robnik, Cohn-Gordon
+and Seljak (2025).
+"""
+
+import dataclasses
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from ocbnn.core.edges import third_party
+from ocbnn.core.ravel import Vector
+from ocbnn.core.types import Position, RandomKey
+from ocbnn.inference.adaptation import (
+    FAST,
+    WINDOW_END,
+    Moments,
+    Tuning,
+    add_moment,
+    choose,
+    no_moments,
+    schedule,
+    variances,
+)
+from ocbnn.inference.base import (
+    LogDensity,
+    Plan,
+    StartedAlgorithm,
+    check_counts,
+    check_positive,
+)
+from ocbnn.inference.flat import Flat
+from ocbnn.inference.mcmc import HamiltonianChain, HamiltonianPlan, Phase, climb
+
+# How many moves the estimate of the best step size looks back on, and how far from it
+# (in powers of e, per power of the step) a move may be and still teach something.
+_LOOK_BACK, _TRUST = 150.0, 1.5
+
+
+class Learned(NamedTuple):
+    """What the warm-up knows about the best step size, in units of `unit`."""
+
+    unit: Float[Array, ""]
+    error: Float[Array, ""]  # weighted sum of (energy error / wanted) / step^6
+    weight: Float[Array, ""]
+    most: Float[Array, ""]  # the step size above which the density was lost
+    moments: Moments
+
+
+class Drift(NamedTuple):
+    """Where the chain is, where it is heading, and how it is tuned."""
+
+    phase: Phase
+    momentum: Vector
+    tuning: Tuning
+    learned: Learned
+
+
+class DriftInfo(NamedTuple):
+    """What a person needs to judge one move."""
+
+    logdensity: Float[Array, ""]
+    energy_error: Float[Array, ""]  # squared, per dimension
+    divergent: Bool[Array, ""]
+    step_size: Float[Array, ""]
+
+
+class MicrocanonicalChain(StartedAlgorithm):
+    """One chain without correction, tuned to a wanted energy error."""
+
+    density: Flat
+    step_size: Float[Array, ""]
+    stages: Int[Array, " warmup"]
+    wanted_error: float
+    turn: float
+    climb: Int[Array, ""]
+
+    def init(self, key: RandomKey) -> Drift:
+        """Start where the target says, and climb a little."""
+        key_start, key_heading = jax.random.split(key)
+        start = self.density.initial(key_start)
+        return self._at(key_heading, climb(self.density, start, self.climb))
+
+    def init_at(self, key: RandomKey, position: Position) -> Drift:
+        """Start at a given position."""
+        return self._at(key, self.density.raveller.ravel(position))
+
+    def _at(self, key: RandomKey, position: Vector) -> Drift:
+        with third_party():
+            state = _mclmc().init(position, self.density.logdensity, key)
+        tuning = Tuning(
+            self.step_size.astype(position.dtype) * position.size**0.5,
+            jnp.ones_like(position),
+        )
+        phase = Phase(position, state.logdensity, state.logdensity_grad)
+        learned = _forget(tuning.step_size, no_moments(position))
+        return Drift(phase, state.momentum, tuning, learned)
+
+    def step(self, key: RandomKey, state: Drift) -> tuple[Drift, DriftInfo]:
+        """One step of the integrator, and one small random turn."""
+        phase, size = state.phase, state.phase.position.size
+        with third_party():
+            after, info = _free_kernel()(
+                key,
+                _mclmc().IntegratorState(
+                    phase.position, state.momentum, phase.logdensity, phase.gradient
+                ),
+                self.density.logdensity,
+                inverse_mass_matrix=state.tuning.inverse_mass,
+                # In units of the posterior's width a path forgets its heading after
+                # the square root of the dimension.
+                L=self.turn * size**0.5,
+                step_size=state.tuning.step_size,
+            )
+        moved = Phase(after.position, after.logdensity, after.logdensity_grad)
+        told = DriftInfo(
+            moved.logdensity,
+            info.energy_change**2 / size,
+            ~jnp.asarray(info.nonans),
+            state.tuning.step_size,
+        )
+        return state._replace(phase=moved, momentum=after.momentum), told
+
+    def warmup(
+        self, key: RandomKey, state: Drift, index: Int[Array, ""]
+    ) -> tuple[Drift, DriftInfo]:
+        """One step, and one lesson from it."""
+        state, info = self.step(key, state)
+        stage = self.stages[index]
+        learned = _learn(state.learned, info, self.wanted_error)
+        seen = add_moment(learned.moments, state.phase.position)
+        learned = learned._replace(moments=choose(stage == FAST, learned.moments, seen))
+        step_size = _best_step(learned)
+        # New scales make a new space, in which the step size is learned again.
+        ends = stage == WINDOW_END
+        scales = jnp.where(ends, variances(learned.moments), state.tuning.inverse_mass)
+        fresh = _forget(step_size, no_moments(state.phase.position))
+        learned = choose(ends, fresh, learned)
+        return state._replace(tuning=Tuning(step_size, scales), learned=learned), info
+
+    def emit(self, key: RandomKey, state: Drift) -> Position:
+        """The chain's one position."""
+        position = self.density.unravel(state.phase.position)
+        return jax.tree.map(lambda a: a[None], position)
+
+
+def _forget(step_size: Float[Array, ""], moments: Moments) -> Learned:
+    zero = jnp.zeros_like(step_size)
+    return Learned(step_size, zero, zero, jnp.full_like(step_size, jnp.inf), moments)
+
+
+def _learn(learned: Learned, info: DriftInfo, wanted: float) -> Learned:
+    """One move's word on the best step: its energy error grows like the sixth power."""
+    decay = (_LOOK_BACK - 1.0) / (_LOOK_BACK + 1.0)
+    ratio = jnp.clip(info.energy_error / wanted + 1e-8, 1e-8, 1e8)
+    weight = jnp.exp(-0.5 * (jnp.log(ratio) / (6.0 * _TRUST)) ** 2)
+    weight = jnp.where(info.divergent, 0.0, weight)
+    relative = jnp.clip(info.step_size / learned.unit, 1e-3, 1e3)
+    return learned._replace(
+        error=decay * learned.error + weight * ratio / relative**6,
+        weight=decay * learned.weight + weight,
+        most=jnp.where(
+            info.divergent,
+            jnp.minimum(learned.most, 0.8 * info.step_size),
+            learned.most,
+        ),
+    )
+
+
+def _best_step(learned: Learned) -> Float[Array, ""]:
+    known = learned.weight > 0
+    mean = jnp.where(known, learned.error / jnp.where(known, learned.weight, 1.0), 1.0)
+    step = learned.unit * jnp.maximum(mean, 1e-30) ** (-1.0 / 6.0)
+    return jnp.minimum(step, learned.most)
+
+
+@cache
+def _mclmc() -> Any:
+    from blackjax.mcmc import mclmc  # noqa: PLC0415
+
+    return mclmc
+
+
+@cache
+def _free_kernel() -> Callable[..., tuple]:
+    return _mclmc().build_kernel()
+
+
+@cache
+def _corrected_kernel(turn: float, most: int) -> Callable[..., tuple]:
+    from blackjax.mcmc import adjusted_mclmc  # noqa: PLC0415
+    from blackjax.mcmc.hmc import HMCState  # noqa: PLC0415
+
+    trajectory: Any = adjusted_mclmc.build_kernel()
+
+    def move(
+        key: RandomKey,
+        start: Phase,
+        logdensity: Callable[[Vector], Array],
+        tuning: Tuning,
+    ) -> tuple:
+        key_length, key_move = jax.random.split(key)
+        # Any length up to twice the usual one, so that no path closes on itself.
+        whole = turn * start.position.size**0.5 / tuning.step_size
+        share = jax.random.uniform(key_length, (), whole.dtype)
+        steps = jnp.clip(jnp.ceil(2.0 * whole * share).astype(jnp.int32), 1, most)
+        with third_party():
+            state, info = trajectory(
+                key_move,
+                HMCState(*start),  # pyright: ignore[reportArgumentType]
+                logdensity,
+                tuning.step_size,
+                (steps,),
+                inverse_mass_matrix=tuning.inverse_mass,
+            )
+        acceptance = jnp.nan_to_num(jnp.asarray(info.acceptance_rate))
+        energy = -start.logdensity
+        return Phase(*state), acceptance, jnp.asarray(info.is_divergent), energy, steps
+
+    return move
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MCLMC(Plan):
+    """Microcanonical Langevin Monte Carlo, uncorrected: cheap, and nearly exact.
+
+    Attributes:
+        wanted_error: Squared energy error per weight and step that the step size is
+            tuned to. It bounds the bias: with the usual value, variances are off by a
+            few percent at most. Halve it and steps become 12 % shorter.
+        turn: How far the chain goes before it forgets its heading, in widths of the
+            posterior.
+        step_size: First guess, in widths of the posterior.
+        climb: Gradient steps uphill before the first move.
+    """
+
+    warmup: int = 3000
+    thin: int = 10
+    wanted_error: float = 5e-4
+    turn: float = 1.0
+    step_size: float = 0.01
+    climb: int = 1000
+
+    is_exact: ClassVar[bool] = False
+    caution: ClassVar[str] = (
+        "its steps are not corrected, so spreads can be off by a few percent"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_counts(self, warmup=1, thin=1, climb=0)
+        check_positive(self, "wanted_error", "turn", "step_size")
+
+    def bind(self, target: LogDensity) -> MicrocanonicalChain:
+        """A chain on this density."""
+        return MicrocanonicalChain(
+            Flat(target),
+            jnp.asarray(self.step_size, float),
+            jnp.asarray(schedule(self.warmup)),
+            self.wanted_error,
+            self.turn,
+            jnp.asarray(self.climb),
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AdjustedMCLMC(HamiltonianPlan):
+    """Microcanonical trajectories that are accepted or rejected, and so exact.
+
+    Attributes:
+        turn: Mean length of a trajectory, in widths of the posterior.
+        max_steps: The most integrator steps in a trajectory.
+    """
+
+    turn: float = 1.0
+    max_steps: int = 1000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "turn")
+        check_counts(self, max_steps=1)
+
+    def bind(self, target: LogDensity) -> HamiltonianChain:
+        """A chain on this density."""
+        kernel = _corrected_kernel(self.turn, self.max_steps)
+        return self.chain(target, kernel, adapts=True)
