@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         OCBNNClassifier as OCBNNClassifier,
         OCBNNRegressor as OCBNNRegressor,
         load as load,
+        rule_factor as rule_factor,
     )
     from ocbnn.inference import (
         HMC as HMC,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         SVGD as SVGD,
         VI as VI,
         AdjustedMCLMC as AdjustedMCLMC,
+        Algorithm as Algorithm,
         Draws as Draws,
         Ensemble as Ensemble,
         Laplace as Laplace,
@@ -66,9 +68,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "ocbnn.rules": "Rule Schema bind custom d expect forbid functions inputs outputs "
     "require",
-    "ocbnn.estimators": "OCBNNClassifier OCBNNRegressor load",
-    "ocbnn.inference": "HMC MCLMC NUTS SGHMC SGLD SMC SVGD VI AdjustedMCLMC Draws "
-    "Ensemble Laplace Plan WarmStart sample",
+    "ocbnn.estimators": "OCBNNClassifier OCBNNRegressor load rule_factor",
+    "ocbnn.inference": "HMC MCLMC NUTS SGHMC SGLD SMC SVGD VI AdjustedMCLMC Algorithm "
+    "Draws Ensemble Laplace Plan WarmStart sample",
     "ocbnn.networks": "MLP Applied EquinoxNetwork",
     "ocbnn.posterior": "Categorical GaussianNoise Target",
     "ocbnn.priors": "WeightPrior",

@@ -1,6 +1,7 @@
 """What the regressor and the classifier have in common."""
 
 import abc
+import dataclasses
 import warnings
 from typing import Any
 
@@ -22,15 +23,13 @@ from ocbnn.estimators.reporting import (
     reference_inputs,
 )
 from ocbnn.estimators.rulebook import bind_rules, make_terms
-from ocbnn.inference import HMC, NUTS, SMC, SVGD, Draws, Plan, Verdict, judge, sample
+from ocbnn.inference import SMC, Choice, Draws, Plan, Verdict, choose, judge, sample
 from ocbnn.metrics import RuleCheck, check_rule
 from ocbnn.networks import MLP, EquinoxNetwork, Network
 from ocbnn.posterior import Likelihood, Target
 from ocbnn.predictive import Predictive
 from ocbnn.priors import RuleTerm, WeightPrior
 from ocbnn.rules import BoundRule, Schema
-
-PLANS: dict[str, type[Plan]] = {"hmc": HMC, "nuts": NUTS, "svgd": SVGD, "smc": SMC}
 
 # Rows whose slopes are held in memory at a time.
 _SLOPE_ROWS = 1000
@@ -92,9 +91,10 @@ class RuleFollower(Keepable, BaseEstimator, abc.ABC):
         key_rules, key_run = jax.random.split(key_from(self.random_state))
         self.schema_ = schema
         self.rules_ = bind_rules(self.rules, schema)
+        self.choice_ = self._choose(X)
         self.target_ = self._target(key_rules, X, Y, units)
         self._X, self._Y = X, Y
-        self._run(self._plan(), key_run)
+        self._run(self.choice_.plan, key_run)
 
     def _target(
         self,
@@ -120,7 +120,7 @@ class RuleFollower(Keepable, BaseEstimator, abc.ABC):
     ) -> Target:
         """The log density, once the rules' points have their places."""
         classes, inputs = self.schema_.classes, len(self.schema_.inputs)
-        outputs = len(self.schema_.outputs) if classes is None else len(classes)
+        outputs = self._output_count()
         known = units or Units.plain(inputs, outputs)
         inner_x = inner_y = None
         if data is not None:
@@ -139,7 +139,7 @@ class RuleFollower(Keepable, BaseEstimator, abc.ABC):
             inner_x,
             inner_y,
             units,
-            self._batch_size(),
+            self.choice_.batch_size,
         )
 
     def _network(self, inputs: int, outputs: int) -> Network:
@@ -156,30 +156,29 @@ class RuleFollower(Keepable, BaseEstimator, abc.ABC):
             )
         return made
 
-    def _plan(self) -> Plan:
-        if isinstance(self.inference, Plan):
-            return self.inference
-        if isinstance(self.inference, str) and self.inference.lower() in PLANS:
-            return PLANS[self.inference.lower()]()
-        raise SettingError(
-            f"inference {self.inference!r} is not known: write one of "
-            f"{', '.join(map(repr, PLANS))}, or a plan such as NUTS(draws=2000)."
-        )
+    def _output_count(self) -> int:
+        classes = self.schema_.classes
+        return len(self.schema_.outputs) if classes is None else len(classes)
 
-    def _batch_size(self) -> int | None:
+    def _choose(self, X: np.ndarray) -> Choice:
+        """The plan that `inference` asks for, and what goes with it."""
+        network = self._network(X.shape[1], self._output_count())
+        weights = sum(leaf.size for leaf in jax.tree.leaves(network.shapes()))
+        choice = choose(self.inference, rows=len(X), weights=weights)
         size = self.batch_size
         whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
         if size is not None and (not whole or size < 1):
             raise SettingError(
                 f"batch_size must be None or a whole number above zero, got {size!r}."
             )
-        plan = self._plan()
-        if size is not None and plan.is_exact:
+        if size is not None and not choice.plan.is_batched:
             raise SettingError(
-                f"{plan.label} needs all rows at every step, so batch_size={size} "
-                'would be ignored. Leave it out, or write inference="svgd".'
+                f"{choice.plan.label} needs all rows at every step, so batch_size="
+                f'{size} would be ignored. Leave it out, or write inference="sghmc".'
             )
-        return None if size is None else int(size)
+        if size is None:
+            return choice
+        return dataclasses.replace(choice, batch_size=int(size))
 
     def _check_seed(self) -> None:
         """A run can be continued only by someone who can begin it again."""
@@ -334,9 +333,9 @@ class RuleFollower(Keepable, BaseEstimator, abc.ABC):
         key_rules, key_run = jax.random.split(key_from(self.random_state))
         self.schema_ = schema
         self.rules_ = bind_rules(self.rules, schema)
+        self.choice_ = self._choose(X)
         self.target_ = self._target(key_rules, X, Y, units, with_data=False)
-        plan = self._plan()
-        plan = plan if plan.is_exact else SMC()
+        plan = self.choice_.plan if self.choice_.plan.is_exact else SMC()
         draws = sample(plan, self.target_, key_run, progress=self.progress)
         return self._predict_with(draws)
 

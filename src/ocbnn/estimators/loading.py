@@ -16,7 +16,7 @@ from ocbnn.estimators.kept_terms import read_term, take
 from ocbnn.estimators.regressor import OCBNNRegressor
 from ocbnn.estimators.rulebook import bind_rules
 from ocbnn.estimators.saving import KIND, leaf_names
-from ocbnn.inference import Draws, Plan, Verdict
+from ocbnn.inference import Choice, Draws, Plan, Verdict
 from ocbnn.inference.naming import TAG as PLAN_TAG, plan_from_plain
 from ocbnn.networks import MLP
 from ocbnn.rules import Rule, Schema, parse_rule
@@ -102,6 +102,7 @@ def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
     model.schema_ = _schema(model, document["schema"])
     model.rules_ = bind_rules(model.rules, model.schema_)
     model._X, model._Y = _data(model, document, arrays)
+    model.choice_ = _choice(model, document)
     _restore_target(model, document, arrays)
     model.draws_ = _draws(model, document["draws"], arrays)
     model._predictive = model._predict_with(model.draws_)
@@ -227,7 +228,7 @@ def _draws(model: Any, said: dict[str, Any], arrays: Mapping[str, np.ndarray]) -
         positions=jax.tree.unflatten(pattern, leaves),
         stats=_trace("stats/", first[0], arrays),
         warmup=_trace("warmup/", first[0], arrays),
-        plan=_plan(model, said),
+        plan=model.choice_.plan,
     )
 
 
@@ -244,9 +245,22 @@ def _trace(
     return found
 
 
+def _choice(model: Any, document: dict[str, Any]) -> Choice:
+    # Written since models choose for themselves; before, the settings said it all.
+    chosen = {
+        "reason": "",
+        "batch_size": model.batch_size,
+        **document.get("choice", {}),
+    }
+    size, reason = chosen["batch_size"], chosen["reason"]
+    if not (size is None or type(size) is int) or not isinstance(reason, str):
+        raise StorageError("a choice has a reason in words and a whole batch_size.")
+    return Choice(_plan(model, document["draws"]), reason, size)
+
+
 def _plan(model: Any, said: dict[str, Any]) -> Plan:
     plan = (
-        model._plan()
+        model.inference
         if said["plan"] is None
         else from_plain(said["plan"], "the plan", {PLAN_TAG: plan_from_plain})
     )

@@ -38,7 +38,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         truncate: Observations, too, lie within the limits that rules without a region
             set for single outputs. Without it those rules bind the function alone.
         standardize: Work on standardised columns. Rules stay in your units.
-        inference: `nuts`, `hmc`, `smc`, `svgd`, or a plan with settings.
+        inference: "auto", the name of an algorithm ("nuts", "smc", "svgd" and others),
+            or a plan with settings. What "auto" chose, and why, is in `choice_`.
         batch_size: Rows per step, for `svgd`.
         random_state: Seed.
         progress: True, False, or `auto`: a bar on a terminal.

@@ -111,7 +111,9 @@ class Report(Page):
 
     def _fitted_lines(self) -> list[str]:
         return [
-            self.fitted[key] for key in ("data", "network", "inference", "settings")
+            self.fitted[key]
+            for key in ("data", "network", "inference", "chosen", "settings")
+            if key in self.fitted
         ]
 
 

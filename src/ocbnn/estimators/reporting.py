@@ -97,6 +97,7 @@ def _fitted(model: Any) -> dict[str, Any]:
         f"{model.weight_scale:g}",
         "inference": f"{draws.plan.label}: {draws.chains} {kind} of {draws.draws} "
         f"draws, {draws.seconds:.1f} s, seed {model.random_state}",
+        **({"chosen": model.choice_.reason} if model.choice_.reason else {}),
         "settings": ", ".join(f"{name}={_short(v)}" for name, v in settings.items()),
         "rows": len(model._X),
         "inputs": list(schema.inputs),

@@ -38,6 +38,7 @@ def save_model(
         "rules": _rules(model, arrays, data=data),
         "data": bool(data),
         "units": _units(model, arrays),
+        "choice": _fields(model.choice_, "choice_", without=("plan",)),
         "draws": _draws(model.draws_, left, arrays),
         "verdict": _fields(model.verdict_, "verdict_"),
     }

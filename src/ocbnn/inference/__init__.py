@@ -5,6 +5,11 @@ from ocbnn.inference.base import (
     LogDensity as LogDensity,
     Plan as Plan,
 )
+from ocbnn.inference.choice import (
+    PLANS as PLANS,
+    Choice as Choice,
+    choose as choose,
+)
 from ocbnn.inference.draws import Draws as Draws
 from ocbnn.inference.driver import sample as sample
 from ocbnn.inference.ensemble import Ensemble as Ensemble

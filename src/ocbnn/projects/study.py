@@ -6,8 +6,7 @@ from typing import Any, cast
 
 from ocbnn.core.errors import RuleError, SettingError
 from ocbnn.core.words import listing, suggest
-from ocbnn.estimators.base import PLANS
-from ocbnn.inference import Plan
+from ocbnn.inference import PLANS, Plan
 from ocbnn.networks import MLP
 from ocbnn.projects.mirrors import plain_model, python_only
 from ocbnn.projects.mistakes import checked
