@@ -247,12 +247,8 @@ def _trace(
 
 def _choice(model: Any, document: dict[str, Any]) -> Choice:
     # Written since models choose for themselves; before, the settings said it all.
-    chosen = {
-        "reason": "",
-        "batch_size": model.batch_size,
-        **document.get("choice", {}),
-    }
-    size, reason = chosen["batch_size"], chosen["reason"]
+    said = document.get("choice", {})
+    size, reason = said.get("batch_size", model.batch_size), said.get("reason", "")
     if not (size is None or type(size) is int) or not isinstance(reason, str):
         raise StorageError("a choice has a reason in words and a whole batch_size.")
     return Choice(_plan(model, document["draws"]), reason, size)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_softmax, logsumexp
+from scipy.special import log_softmax
 
 LogWeights = Float[np.ndarray, " draws"]
 
@@ -102,4 +102,4 @@ def _pareto_quantile(share: np.ndarray, shape: float, scale: float) -> np.ndarra
 
 def _finished(logs: LogWeights, shape: float) -> Smoothed:
     logs = np.asarray(log_softmax(logs))
-    return Smoothed(logs, float(shape), float(np.exp(-logsumexp(2.0 * logs))))
+    return Smoothed(logs, float(shape), 1.0 / float(np.sum(np.exp(2.0 * logs))))
