@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ocbnn import NUTS, SMC, SVGD, OCBNNClassifier, OCBNNRegressor
+from ocbnn.core.errors import SettingError
 
 X = np.linspace(-2, 2, 16)[:, None]
 Y = np.sin(X[:, 0])
@@ -78,12 +79,30 @@ def test_the_share_of_each_rule_has_its_own_r_hat(model):
     assert apart.rhat > 1.05
 
 
+def test_diagnostics_can_be_drawn(model):
+    mixing = model.plot_diagnostics()
+    assert [ax.get_ylabel() for ax in mixing.axes] == ["R-hat", "effective sample size"]
+    trace = model.plot_diagnostics("trace", at=[0.5])
+    assert trace.axes[0].get_ylabel() == "y at x = 0.5"
+    assert model.plot_diagnostics("trace").axes[0].get_ylabel().startswith("y at x =")
+    assert len(model.plot_diagnostics("energy").axes) == 1
+    assert model.plot_diagnostics("progress").axes[0].get_ylabel() == "log density"
+    with pytest.raises(SettingError, match="kind is one of 'mixing'"):
+        model.plot_diagnostics("rhat")
+    with pytest.raises(SettingError, match="one value for each of 1 inputs"):
+        model.plot_diagnostics("trace", at=[0.5, 1.0])
+
+
 def test_particles_report_their_distance_and_no_r_hat():
     stein = regressor(LOW, inference=SVGD(particles=12, iterations=100)).fit(X, Y)
     report = stein.report()
     keys = {number.key for number in report.numbers}
     assert {"spread", "logdensity"} <= keys
     assert "rhat_max" not in keys
+    with pytest.raises(SettingError, match='kind="progress"'):
+        stein.plot_diagnostics("mixing")
+    with pytest.raises(SettingError, match="kept no energies"):
+        stein.plot_diagnostics("energy")
     assert any("cannot check itself" in advice for advice in report.advice)
     assert report.rules[0].rhat is None
 

@@ -19,7 +19,8 @@ def reference(log_weights):
 
             logs, k = arviz.psislw(log_weights.copy())
         else:
-            logs, k = array_stats.psislw(log_weights.copy(), axis=-1)
+            # It takes log likelihoods, and weighs by one over those.
+            logs, k = array_stats.psislw(-log_weights, axis=-1)
     return np.asarray(logs), float(k)
 
 

@@ -40,6 +40,10 @@ class CheckpointError(OcbnnError, RuntimeError):
     """A folder in which a run cannot be saved or continued."""
 
 
+class MissingPackageError(OcbnnError, ImportError):
+    """An optional package that is asked for and not installed."""
+
+
 class RuleWarning(UserWarning):
     """A rule that is legal and probably not what was meant."""
 

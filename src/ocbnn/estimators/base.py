@@ -15,13 +15,8 @@ from ocbnn.core.errors import InferenceWarning, SettingError
 from ocbnn.core.randomness import key_from, numpy_generator
 from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
-from ocbnn.estimators.keeping import Keepable
-from ocbnn.estimators.report import Report
-from ocbnn.estimators.reporting import (
-    function_values,
-    make_report,
-    reference_inputs,
-)
+from ocbnn.estimators.diagnosing import Diagnosable
+from ocbnn.estimators.reporting import function_values, reference_inputs
 from ocbnn.estimators.rulebook import bind_rules, make_terms
 from ocbnn.inference import SMC, Choice, Draws, Plan, Verdict, choose, judge, sample
 from ocbnn.metrics import RuleCheck, check_rule
@@ -35,7 +30,7 @@ from ocbnn.rules import BoundRule, Schema
 _SLOPE_ROWS = 1000
 
 
-class RuleFollower(Keepable, BaseEstimator, abc.ABC):
+class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
     """Fits a Bayesian neural network to data and rules. Subclasses say to what."""
 
     def __init__(
@@ -213,15 +208,6 @@ class RuleFollower(Keepable, BaseEstimator, abc.ABC):
         check_is_fitted(self, "draws_")
         return judge(self.draws_, function_values(self, X))
 
-    def report(self) -> Report:
-        """What was fitted, whether to trust it and where not, and what to do next.
-
-        Print it; `to_dict()` gives the same for machines.
-        """
-        check_is_fitted(self, "draws_")
-        self._need_data("report")
-        return make_report(self)
-
     # What people ask of a fitted model.
 
     def sample_functions(self, X: Any, count: int = 100) -> np.ndarray:
@@ -372,6 +358,15 @@ def _given_names(names: Any, count: int, kind: str) -> tuple[str, ...]:
             f"{given!r}. Write a list of {count} names, or leave it out."
         )
     return given
+
+
+def row_names(X: Any) -> list[Any] | None:
+    """A data frame's own names of its rows; None where they are just numbered."""
+    labels = getattr(X, "index", None)
+    if labels is None or callable(labels) or len(labels) != len(X):
+        return None
+    names = list(labels)
+    return None if names == list(range(len(names))) else names
 
 
 def observation_noise(random_state: Any) -> np.random.Generator:

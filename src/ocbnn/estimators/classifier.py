@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocbnn.core.errors import DataError
 from ocbnn.core.units import Units
-from ocbnn.estimators.base import RuleFollower
+from ocbnn.estimators.base import RuleFollower, row_names
 from ocbnn.estimators.pictures import plot_classes
 from ocbnn.posterior import Categorical
 from ocbnn.rules import Schema
@@ -43,6 +43,7 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
 
     def fit(self, X: Any, y: Any) -> "OCBNNClassifier":
         """Draw from the posterior given data and rules."""
+        self._row_names = row_names(X)
         X, codes, schema = self._data(X, y)
         self._fit(X, codes, schema, self._units(X, schema))
         return self

@@ -21,7 +21,7 @@ def plot_functions(model: Any, ax: Any, along: Any, output: Any, shown: int) -> 
     column = column_index(along, model.schema_.inputs, "input")
     target = column_index(output, model.schema_.outputs, "output")
     at = np.median(model._X, axis=0)
-    x = np.linspace(*_limits(model._X, model.rules_, column), _COLUMNS)
+    x = np.linspace(*axis_limits(model._X, model.rules_, column), _COLUMNS)
     rows = np.tile(at, (_COLUMNS, 1))
     rows[:, column] = x
     values = model._predictive.functions(rows, _MOST_DRAWS)[..., target]
@@ -61,7 +61,7 @@ def plot_classes(model: Any, ax: Any, along: Sequence[Any] | None) -> Any:
         )
     columns = [column_index(one, names, "input") for one in pair]
     at = np.median(model._X, axis=0)
-    gx, gy = (np.linspace(*_limits(model._X, model.rules_, c), _SIDE) for c in columns)
+    gx, gy = (np.linspace(*axis_limits(model._X, model.rules_, c), _SIDE) for c in columns)
     rows = np.tile(at, (_SIDE * _SIDE, 1))
     rows[:, columns] = np.stack([m.ravel() for m in np.meshgrid(gx, gy)], axis=1)
     probabilities = model._predictive.probabilities(rows)
@@ -96,7 +96,7 @@ def column_index(choice: Any, names: tuple[str, ...], what: str) -> int:
     )
 
 
-def _limits(
+def axis_limits(
     X: np.ndarray, rules: Sequence[BoundRule], column: int
 ) -> tuple[float, float]:
     """The range of the data and of the rules' regions, with a margin."""

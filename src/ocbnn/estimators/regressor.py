@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.units import Units
-from ocbnn.estimators.base import RuleFollower, observation_noise
+from ocbnn.estimators.base import RuleFollower, observation_noise, row_names
 from ocbnn.estimators.pictures import column_index, plot_functions
 from ocbnn.estimators.rulebook import bind_rules
 from ocbnn.posterior import GaussianNoise, Likelihood, TruncatedGaussian
@@ -110,6 +110,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
 
     def fit(self, X: Any, y: Any) -> "OCBNNRegressor":
         """Draw from the posterior given data and rules."""
+        self._row_names = row_names(X)
         X, Y, schema = self._data(X, y)
         self.limits_ = self._limits(schema, Y)
         self._fit(X, Y, schema, self._units(X, Y))

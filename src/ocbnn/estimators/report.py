@@ -146,7 +146,7 @@ def _holding(check: RuleCheck) -> str:
             f" {count} data row{'s' * (count > 1)} in its region, "
             f"{share(check.data_violation)} of them break it."
         )
-    return said
+    return said if check.remark is None else f"{said} ({check.remark}.)"
 
 
 def _price(rule: RuleReport) -> str:

@@ -95,9 +95,9 @@ def _moves(draws: Draws) -> Iterator[Number]:
     if freedom is not None:
         yield Number(
             "ebfmi",
-            "E-BFMI (energy), each chain",
+            "E-BFMI (energy) of chains, least",
             tuple(float(one) for one in freedom),
-            " ".join(f"{one:.2f}" for one in freedom[:4]),
+            f"{np.nanmin(freedom):.2f}",
             f"at least {LEAST_ENERGY}",
             bool(np.nanmin(freedom) >= LEAST_ENERGY),
             "Energies change slowly: run more warm-up, or use a tighter prior on "

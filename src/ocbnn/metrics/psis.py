@@ -102,4 +102,4 @@ def _pareto_quantile(share: np.ndarray, shape: float, scale: float) -> np.ndarra
 
 def _finished(logs: LogWeights, shape: float) -> Smoothed:
     logs = np.asarray(log_softmax(logs))
-    return Smoothed(logs, float(shape), 1.0 / float(np.sum(np.exp(2.0 * logs))))
+    return Smoothed(logs, float(shape), float(1.0 / np.sum(np.exp(logs) ** 2)))

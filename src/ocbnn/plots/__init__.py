@@ -5,6 +5,14 @@ chooses a backend.
 """
 
 from ocbnn.plots.classes import class_map as class_map
+from ocbnn.plots.diagnostics import (
+    chain_trace as chain_trace,
+    energy_histogram as energy_histogram,
+    ess_profile as ess_profile,
+    progress_trace as progress_trace,
+    rank_bars as rank_bars,
+    rhat_profile as rhat_profile,
+)
 from ocbnn.plots.functions import (
     prior_predictive as prior_predictive,
     regression as regression,

@@ -1,0 +1,278 @@
+"""Which rules pull against the data, how hard, and at which rows."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from scipy.special import logsumexp
+
+from ocbnn.core.errors import SettingError
+from ocbnn.core.randomness import key_from
+from ocbnn.core.types import RandomKey
+from ocbnn.estimators.conflict import (
+    ConflictReport,
+    Evidence,
+    HeldOut,
+    Row,
+    RuleConflict,
+)
+from ocbnn.estimators.rulebook import bind_rules, make_terms
+from ocbnn.inference import SMC, sample
+from ocbnn.metrics.loo import LeaveOneOut, leave_one_out, log_density_of_rows
+from ocbnn.metrics.psis import smooth, trust_limit
+from ocbnn.posterior import Target
+from ocbnn.predictive.pointwise import log_parts, pointwise_log_likelihood
+from ocbnn.priors import RuleTerm
+from ocbnn.rules import BoundRule, Expectation, Forbidden
+from ocbnn.rules.normal_form import columns
+
+# Log likelihoods held at a time, (draws, rows).
+_ROOM = 2**25
+_MOST_LOSING = 5
+# A drop in one row's log likelihood that is worth a person's look.
+_DROP = 0.5
+# Observations this many standard deviations off are no longer noise.
+_NOISE_SDS, _NOISE_PROBABILITY = 2.0, 0.05
+
+
+def find_conflicts(
+    model: Any, extra: Any, *, refit: bool, evidence: bool | SMC
+) -> ConflictReport:
+    """Set every rule of a fitted model, and some proposed ones, against its data."""
+    whole = _with_proposed(model, extra)
+    most = max(200, _ROOM // max(1, len(model._X)))
+    positions = model.draws_.thinned(most)
+    logs = pointwise_log_likelihood(model.target_, positions)
+    parts = log_parts(whole, positions)
+    key = jax.random.fold_in(key_from(model.random_state), 2)
+    here = leave_one_out(logs)
+    found = []
+    for index, term in enumerate(whole.rules):
+        is_fitted = index < len(model.target_.rules)
+        other = _other(model.target_, term, is_fitted)
+        log_g = parts[f"rule {term.bound.name!r}"]
+        side = _Side(model, term, is_fitted, logs, log_g, here)
+        key_fit, key_evidence = jax.random.split(jax.random.fold_in(key, index))
+        refitted = _refitted(model, other, key_fit) if refit else None
+        conflict = side.conflict(parts["data"], refitted)
+        if evidence:
+            pair = (model.target_, other) if is_fitted else (other, model.target_)
+            plan = evidence if isinstance(evidence, SMC) else SMC()
+            factor = _evidence(*pair, plan, key_evidence, model.progress)
+            conflict = dataclasses.replace(conflict, evidence=factor)
+        found.append(conflict)
+    return ConflictReport(tuple(found))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Side:
+    """One rule and what the draws say about it and about every row."""
+
+    model: Any
+    term: RuleTerm
+    is_fitted: bool
+    log_likelihood: np.ndarray
+    log_g: np.ndarray
+    left_out: LeaveOneOut
+
+    def conflict(self, data: np.ndarray, refitted: np.ndarray | None) -> RuleConflict:
+        bound, size = self.term.bound, len(self.log_g)
+        there = smooth(-self.log_g if self.is_fitted else self.log_g)
+        trusted = bool(there.pareto_k <= trust_limit(size))
+        held_out, drops = None, None
+        even = np.full(size, -np.log(size))
+        here = log_density_of_rows(self.log_likelihood, even)
+        if refitted is not None:
+            others = np.full(len(refitted), -np.log(len(refitted)))
+            away = log_density_of_rows(refitted, others)
+            held_out = self._held_out(leave_one_out(refitted), "refitted")
+            drops = away - here
+        elif trusted:
+            away = log_density_of_rows(self.log_likelihood, there.log_weights)
+            weighted = leave_one_out(self.log_likelihood, there.log_weights)
+            held_out = self._held_out(weighted, "reweighted")
+            drops = away - here
+        if drops is not None and not self.is_fitted:
+            drops = -drops
+        rows = self._breaking(drops)
+        return RuleConflict(
+            rule=bound.name,
+            claim=str(bound.rule.claim),
+            is_fitted=self.is_fitted,
+            log_g=float(self.log_g.mean()),
+            best=_best(self.term, self.log_g),
+            log_likelihood=float(data.mean()),
+            rows_in_region=int(bound.applies(self.model._X).sum())
+            if _speaks_of_rows(bound)
+            else None,
+            against=tuple(row for row in rows if not row.is_noise),
+            within_noise=tuple(row for row in rows if row.is_noise),
+            losing=self._losing(drops),
+            pareto_k=there.pareto_k,
+            is_reweighted=trusted,
+            held_out=held_out,
+        )
+
+    def _held_out(self, away: LeaveOneOut, how: str) -> HeldOut:
+        here = self.left_out
+        change = here.rows - away.rows if self.is_fitted else away.rows - here.rows
+        limit = trust_limit(len(self.log_g))
+        error = np.sqrt(len(change) * change.var())
+        rough = np.mean((here.pareto_k > limit) | (away.pareto_k > limit))
+        return HeldOut(float(change.sum()), float(error), how, float(rough))
+
+    def _breaking(self, drops: np.ndarray | None) -> list[Row]:
+        bound, model = self.term.bound, self.model
+        if not _speaks_of_rows(bound):
+            return []
+        wrong = np.flatnonzero(~bound.holds(model._X, model._Y))
+        if not len(wrong):
+            return []
+        noise = (
+            _is_noise(model, wrong)
+            if self.is_fitted
+            else _may_hold(model, bound, wrong)
+        )
+        return [
+            self._row(row, drops, bool(one))
+            for row, one in zip(wrong.tolist(), noise, strict=True)
+        ]
+
+    def _losing(self, drops: np.ndarray | None) -> tuple[Row, ...]:
+        if drops is None:
+            return ()
+        worst = np.argsort(-drops)[:_MOST_LOSING]
+        return tuple(
+            self._row(row, drops) for row in worst.tolist() if drops[row] > _DROP
+        )
+
+    def _row(self, row: int, drops: np.ndarray | None, is_noise: bool = False) -> Row:
+        drop = None if drops is None else float(drops[row])
+        labels = getattr(self.model, "_row_names", None)
+        name = int(row) if labels is None else labels[row]
+        return Row(name, _observed(self.model, self.term.bound, row), drop, is_noise)
+
+
+def _with_proposed(model: Any, extra: Any) -> Target:
+    """The model's target with proposed rules added, their points placed anew."""
+    target, schema = model.target_, model.schema_
+    bounds = bind_rules(extra, schema)
+    known = {term.bound.name for term in target.rules}
+    twice = [bound.name for bound in bounds if bound.name in known]
+    if twice:
+        raise SettingError(
+            f"the model was fitted with a rule called {twice[0]!r} already. Give the "
+            "proposed rule another name, or leave it out."
+        )
+    is_number = schema.classes is None
+    key = jax.random.fold_in(key_from(model.random_state), 3)
+    Y, units = (model._Y, target.units) if is_number else (None, None)
+    terms = make_terms(bounds, key, model._X, Y, units)
+    return _replaced(target, (*target.rules, *terms))
+
+
+def _replaced(
+    target: Target, rules: Sequence[RuleTerm], *, with_data: bool = True
+) -> Target:
+    return Target(
+        target.network,
+        target.weight_prior,
+        target.likelihood,
+        tuple(rules),
+        target.X if with_data else None,
+        target.Y if with_data else None,
+        target.units,
+        target.batch_size,
+    )
+
+
+def _other(target: Target, term: RuleTerm, is_fitted: bool) -> Target:
+    """The posterior to compare with: without a rule of the fit, or with one more."""
+    if not is_fitted:
+        return _replaced(target, (*target.rules, term))
+    return _replaced(target, [one for one in target.rules if one is not term])
+
+
+def _refitted(model: Any, target: Target, key: RandomKey) -> np.ndarray:
+    """Log likelihoods from a second fit, of the same plan."""
+    draws = sample(model.draws_.plan, target, key, progress=model.progress)
+    most = max(200, _ROOM // max(1, len(model._X)))
+    return pointwise_log_likelihood(target, draws.thinned(most))
+
+
+def _evidence(
+    with_rule: Target, without: Target, plan: SMC, key: RandomKey, progress: Any
+) -> Evidence:
+    """Four runs: a rule's density is not normalised, so its prior mass is taken off."""
+    runs = [
+        (+1, with_rule),
+        (-1, _replaced(with_rule, with_rule.rules, with_data=False)),
+        (-1, without),
+        (+1, _replaced(without, without.rules, with_data=False)),
+    ]
+    total, variance = 0.0, 0.0
+    keys = jax.random.split(key, len(runs))
+    for (sign, target), one in zip(runs, keys, strict=True):
+        if target.X is None and not target.rules:
+            continue  # The prior on weights has mass one.
+        logs = sample(plan, target, one, progress=progress).log_evidence
+        logs = np.asarray(logs, float)
+        total += sign * float(logsumexp(logs) - np.log(len(logs)))
+        if len(logs) > 1:
+            variance += float(logs.var(ddof=1)) / len(logs)
+    return Evidence(total, float(np.sqrt(variance)))
+
+
+def _best(term: RuleTerm, log_g: np.ndarray) -> float:
+    """The most a rule's share can be; the best draw's, where that has no bound."""
+    claim, rule = term.bound.claim, term.bound.rule
+    if isinstance(claim, Forbidden):
+        return 0.0
+    if isinstance(claim, Expectation):
+        heights = -np.log(np.sqrt(2 * np.pi) * np.array(claim.sds))
+        total = term.count if rule.weight is None else rule.weight
+        shares = np.log(np.array(claim.weights))
+        if rule.per == "region":
+            return float(logsumexp(shares + total * heights))
+        return float(total * logsumexp(shares + heights))
+    return float(log_g.max())
+
+
+def _observed(model: Any, bound: BoundRule, row: int) -> dict[str, Any]:
+    outputs, classes = model.schema_.outputs, model.schema_.classes
+    if classes is not None:
+        return {outputs[0]: classes[int(model._Y[row])]}
+    match bound.claim:
+        case Forbidden(_, condition):
+            nodes = [condition]
+        case Expectation(target, means):
+            nodes = [target, *means]
+        case _:
+            nodes = []
+    spoken = {c.index for node in nodes for c in columns(node) if c.kind == "output"}
+    chosen = sorted(spoken) or range(len(outputs))
+    return {outputs[i]: float(model._Y[row, i]) for i in chosen}
+
+
+def _speaks_of_rows(bound: BoundRule) -> bool:
+    """Whether a single row can break the rule: functions have slopes, rows have not."""
+    return bound.is_checkable and not bound.slopes
+
+
+def _is_noise(model: Any, rows: np.ndarray) -> np.ndarray:
+    """Whether the fitted model still expects such observations now and then."""
+    X, Y = model._X[rows], model._Y[rows]
+    if model.schema_.classes is not None:
+        chances = model._predictive.probabilities(X)[np.arange(len(rows)), Y]
+        return chances > _NOISE_PROBABILITY
+    mean, sd = model._predictive.mean_and_sd(X)
+    return (np.abs(Y - mean) <= _NOISE_SDS * sd).all(axis=1)
+
+
+def _may_hold(model: Any, bound: BoundRule, rows: np.ndarray) -> np.ndarray:
+    """Whether functions that have not met the rule keep it at these rows anyway."""
+    X = model._X[rows]
+    holds = bound.holds(X, model._rule_values(X, 1000))
+    return holds.mean(axis=0) > _NOISE_PROBABILITY

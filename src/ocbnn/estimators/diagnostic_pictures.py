@@ -1,0 +1,139 @@
+"""A model's diagnostics as figures, with inputs chosen from its data and rules."""
+
+from typing import Any
+
+import numpy as np
+
+from ocbnn.core.errors import SettingError
+from ocbnn.estimators.pictures import axis_limits, column_index
+from ocbnn.estimators.reporting import function_values, output_names, reference_inputs
+from ocbnn.inference.diagnostics import LEAST_DRAWS, rhat
+
+KINDS = ("mixing", "trace", "energy", "progress")
+_COLUMNS = 101
+# Traces of the warm-up that tell how a run went, and what people call them.
+_PROGRESS = {
+    "elbo": "ELBO",
+    "logdensity": "log density",
+    "temperature": "temperature",
+    "spread": "distance between particles",
+    "log_evidence": "log evidence",
+    "step_size": "step size",
+}
+_MOST_PANELS = 3
+
+
+def plot_diagnostics(model: Any, kind: str, along: Any, output: Any, at: Any) -> Any:
+    """One figure of a kind; `at` is the input of a trace, one row."""
+    if kind not in KINDS:
+        raise SettingError(
+            f"kind is one of {', '.join(map(repr, KINDS))}, got {kind!r}."
+        )
+    target = column_index(output, tuple(output_names(model)), "output")
+    match kind:
+        case "mixing":
+            return _mixing(model, along, target, at)
+        case "trace":
+            return _trace(model, target, at)
+        case "energy":
+            return _energy(model)
+    return _progress(model)
+
+
+def _mixing(model: Any, along: Any, target: int, at: Any) -> Any:
+    from ocbnn import plots  # noqa: PLC0415  (slow to import)
+
+    _refuse_particles(model)
+    column = column_index(along, model.schema_.inputs, "input")
+    x = np.linspace(*axis_limits(model._X, model.rules_, column), _COLUMNS)
+    rows = np.tile(_row(model, at), (_COLUMNS, 1))
+    rows[:, column] = x
+    values = _output(model, rows, target)
+    name = model.schema_.inputs[column]
+    fig = plots.figure(5.5, 6.2)
+    upper, lower = fig.subplots(2, 1)
+    plots.rhat_profile(upper, x, values, name=name)
+    plots.ess_profile(lower, x, values, name=name)
+    return fig
+
+
+def _trace(model: Any, target: int, at: Any) -> Any:
+    from ocbnn import plots  # noqa: PLC0415
+
+    _refuse_particles(model)
+    if at is None:
+        X = reference_inputs(model)
+        numbers = rhat(_output(model, X, target))
+        row = X[int(np.argmax(np.nan_to_num(numbers)))]
+    else:
+        row = _row(model, at)
+    values = _output(model, row[None], target)[..., 0]
+    place = ", ".join(
+        f"{name} = {value:.4g}"
+        for name, value in zip(model.schema_.inputs[:3], row, strict=False)
+    )
+    name = f"{output_names(model)[target]} at {place}"
+    fig = plots.figure(5.5, 6.2)
+    upper, lower = fig.subplots(2, 1)
+    plots.chain_trace(upper, values, name=name)
+    plots.rank_bars(lower, values, name=name)
+    return fig
+
+
+def _energy(model: Any) -> Any:
+    from ocbnn import plots  # noqa: PLC0415
+
+    energy = model.draws_.stats.get("energy")
+    if energy is None or model.draws_.plan.thin != 1:
+        raise SettingError(
+            f"{model.draws_.plan.label} kept no energies move by move. They are there "
+            "after NUTS or HMC with thin=1."
+        )
+    fig = plots.figure(5.0, 3.8)
+    plots.energy_histogram(fig.add_subplot(), energy)
+    return fig
+
+
+def _progress(model: Any) -> Any:
+    from ocbnn import plots  # noqa: PLC0415
+
+    warmup = model.draws_.warmup
+    names = [n for n in _PROGRESS if warmup.get(n, np.zeros((0, 0))).shape[-1] > 1]
+    if not names:
+        raise SettingError(
+            f"{model.draws_.plan.label} kept no traces of its warm-up, so there is "
+            "nothing to draw. Ask for warmup moves."
+        )
+    names = names[:_MOST_PANELS]
+    fig = plots.figure(5.5, 0.6 + 2.4 * len(names))
+    for ax, name in zip(np.ravel(fig.subplots(len(names), 1)), names, strict=True):
+        plots.progress_trace(ax, warmup[name], name=_PROGRESS[name])
+    return fig
+
+
+def _output(model: Any, X: np.ndarray, target: int) -> np.ndarray:
+    """One output's values (chains, draws, rows)."""
+    draws = model.draws_
+    values = function_values(model, X).reshape(draws.chains, draws.draws, len(X), -1)
+    return values[..., target]
+
+
+def _row(model: Any, at: Any) -> np.ndarray:
+    if at is None:
+        return np.median(model._X, axis=0)
+    row = np.asarray(at, float).ravel()
+    if row.shape != (model._X.shape[1],):
+        raise SettingError(
+            f"at holds one value for each of {model._X.shape[1]} inputs, got {at!r}."
+        )
+    return row
+
+
+def _refuse_particles(model: Any) -> None:
+    draws = model.draws_
+    compares = draws.plan.is_chain or draws.plan.is_exact
+    if not compares or draws.draws < LEAST_DRAWS:
+        raise SettingError(
+            f"{draws.chains} x {draws.draws} draws of {draws.plan.label} are no chains "
+            'to compare. Write kind="progress" to see how the run went.'
+        )

@@ -1,0 +1,52 @@
+r"""How well each observation is foretold by the others, from one set of draws.
+
+Leaving row $i$ out of the posterior divides it by $p(y_i|W)$, so the draws are weighted
+by one over that, Pareto smoothed (Vehtari, Gelman and Gabry 2017). Further weights may
+take rules in or out at the same time.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+from ocbnn.metrics.psis import smooth
+
+LogLikelihood = Float[np.ndarray, "draws rows"]
+
+
+class LeaveOneOut(NamedTuple):
+    """Each row's log predictive density given the others, and its Pareto k."""
+
+    rows: Float[np.ndarray, " rows"]
+    pareto_k: Float[np.ndarray, " rows"]
+
+
+def leave_one_out(
+    log_likelihood: LogLikelihood,
+    log_weights: Float[np.ndarray, " draws"] | None = None,
+) -> LeaveOneOut:
+    """Log predictive density of every row from draws that have not seen it.
+
+    Args:
+        log_likelihood: Of every row under every draw.
+        log_weights: Of the draws, where they stand for another posterior.
+    """
+    base = np.zeros(len(log_likelihood)) if log_weights is None else log_weights
+    values, shapes = [], []
+    for row in log_likelihood.T:
+        smoothed = smooth(base - row)
+        values.append(logsumexp(smoothed.log_weights + row))
+        shapes.append(smoothed.pareto_k)
+    return LeaveOneOut(np.array(values, float), np.array(shapes, float))
+
+
+def log_density_of_rows(
+    log_likelihood: LogLikelihood, log_weights: Float[np.ndarray, " draws"]
+) -> Float[np.ndarray, " rows"]:
+    """Each row's log predictive density from draws that have seen it.
+
+    `log_weights` are normalised.
+    """
+    return np.asarray(logsumexp(log_likelihood + log_weights[:, None], axis=0))
