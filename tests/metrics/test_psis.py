@@ -24,7 +24,8 @@ def reference(log_weights):
     return np.asarray(logs), float(k)
 
 
-@pytest.mark.parametrize("draws", [100, 1000, 4000])
+# Three roots of these are whole: ArviZ 0.x rounds the tail's length up, 1.x down.
+@pytest.mark.parametrize("draws", [100, 900, 4900])
 @pytest.mark.parametrize("spread", [0.05, 0.5, 1.0, 3.0])
 def test_weights_and_shape_agree_with_arviz(draws, spread):
     logs = spread * np.random.default_rng(draws).standard_normal(draws)

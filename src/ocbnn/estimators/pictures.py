@@ -61,7 +61,8 @@ def plot_classes(model: Any, ax: Any, along: Sequence[Any] | None) -> Any:
         )
     columns = [column_index(one, names, "input") for one in pair]
     at = np.median(model._X, axis=0)
-    gx, gy = (np.linspace(*axis_limits(model._X, model.rules_, c), _SIDE) for c in columns)
+    ends = [axis_limits(model._X, model.rules_, c) for c in columns]
+    gx, gy = (np.linspace(*limits, _SIDE) for limits in ends)
     rows = np.tile(at, (_SIDE * _SIDE, 1))
     rows[:, columns] = np.stack([m.ravel() for m in np.meshgrid(gx, gy)], axis=1)
     probabilities = model._predictive.probabilities(rows)
