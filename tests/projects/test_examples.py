@@ -1,0 +1,29 @@
+"""The studies that ship with the library, from their files to a checked model."""
+
+from pathlib import Path
+
+import pytest
+
+from ocbnn.projects import study as studies
+from ocbnn.projects.checking import check
+from ocbnn.projects.fitting import fit_study
+from ocbnn.projects.predicting import load_model
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+TINY = {"chains": 1, "warmup": 20, "draws": 10, "max_depth": 3, "climb": 50}
+
+
+@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_can_be_fitted_loaded_and_checked(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(studies, "_QUICK", TINY)
+    found = fit_study(path, tmp_path / "out", quick=True, progress=False)
+    assert found.document["scores"]["held_out"]
+    model = load_model(tmp_path / "out")
+    kept = check(model)
+    assert {one.rule for one in kept} == {rule.name for rule in model.rules}
+
+
+def test_there_is_an_example_of_each_task():
+    tasks = {studies.read_study(path).said.data.task for path in EXAMPLES}
+    assert tasks == {"regression", "classification"}
