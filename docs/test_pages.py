@@ -16,6 +16,7 @@ import pytest
 import ocbnn
 from ocbnn.cli.app import CODES
 from ocbnn.core import versions
+from ocbnn.inference import PLANS
 from ocbnn.projects.keys import key_rows
 from ocbnn.projects.sections import RuleEntry
 from ocbnn.rules.parse import OPTIONS
@@ -129,7 +130,7 @@ def test_every_setting_function_and_keyword_of_a_rule_is_explained() -> None:
 
 def test_every_setting_of_a_plan_is_explained() -> None:
     shown = code_of("inference.md")
-    for plan in (ocbnn.HMC, ocbnn.NUTS, ocbnn.SMC, ocbnn.SVGD):
+    for plan in PLANS.values():
         assert {field.name for field in dataclasses.fields(plan)} <= shown
 
 

@@ -13,7 +13,20 @@ import numpy as np
 import pytest
 
 from ocbnn.core.errors import CheckpointError, CheckpointWarning, SettingError
-from ocbnn.inference import HMC, NUTS, SMC, SVGD, chain, sample
+from ocbnn.inference import (
+    HMC,
+    MCLMC,
+    NUTS,
+    SGHMC,
+    SMC,
+    SVGD,
+    VI,
+    Ensemble,
+    Laplace,
+    WarmStart,
+    chain,
+    sample,
+)
 from ocbnn.storage import write_bundle
 from tests.inference.densities import known_gaussian
 from tests.inference.walks import CrashAfter, CrashError, Quiet, Walk, bits
@@ -24,6 +37,11 @@ PLANS = [
     HMC(warmup=12, draws=8, chains=2, steps=3, thin=2, climb=5, adapt=True),
     SVGD(particles=5, iterations=20),
     SMC(particles=20, moves=1, steps=5, polish=2),
+    SGHMC(warmup=12, draws=8, chains=2, thin=2, climb=5),
+    VI(iterations=20, draws=8),
+    Laplace(over="all", iterations=20, draws=8, chains=2),
+    Ensemble(members=3, iterations=20),
+    WarmStart(sampler=MCLMC(warmup=8, draws=8, chains=2, thin=2), iterations=6),
     Walk(),
 ]
 
@@ -402,7 +420,8 @@ def test_progress_says_where_it_resumed(tmp_path, short_chunks, capsys):
     cut_short(tmp_path, 11)
     run(tmp_path, progress=True)
     first, *_, last = capsys.readouterr().err.splitlines()
-    assert first in {f"Walk: resumed at {100 * n // 22} %" for n in (10, 11, 12)}
+    # The other chain may move a little further before it hears of the crash.
+    assert first in {f"Walk: resumed at {100 * n // 22} %" for n in range(10, 22)}
     assert last.startswith("Walk: done")
 
 

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import norm
 
 from ocbnn.core.errors import DataError, SettingError
+from ocbnn.inference.variational import reparameterised
 from ocbnn.networks import MLP, EquinoxNetwork, Layer
 from ocbnn.posterior import Categorical, GaussianNoise, Model, Target
 from ocbnn.priors import WeightPrior
@@ -318,3 +319,33 @@ def test_a_likelihood_that_does_not_fit_the_network_is_refused():
             jnp.zeros((4, 1)),
             jnp.zeros((4, 1)),
         )
+
+
+def test_noise_at_the_units_estimates_the_same_mean_more_quietly():
+    """The local trick, against the plain estimate with the same mean and widths."""
+    target = regression("require", rows=40)
+    mean = at(target)
+    sd = jax.tree.map(lambda a: jnp.full_like(a, 0.1), mean)
+
+    def plain(key):
+        key_noise, key_batch = jax.random.split(key)
+        return target.stochastic_logdensity(
+            reparameterised(mean, sd, key_noise), key_batch
+        )
+
+    keys = jax.random.split(jax.random.key(0), 1000)
+    local = jax.jit(jax.vmap(lambda key: target.local_logdensity(mean, sd, key)))(keys)
+    whole = jax.jit(jax.vmap(plain))(keys)
+    error = 4.5 * np.sqrt((np.var(local) + np.var(whole)) / len(keys))
+    assert abs(np.mean(local) - np.mean(whole)) < error
+    assert np.var(local) < 0.7 * np.var(whole)
+
+
+def test_the_last_layer_is_the_map_to_the_outputs():
+    last = regression().last_layer()
+    assert [tuple(layer) for layer in last.weights] == [
+        (False, False),
+        (False, False),
+        (True, True),
+    ]
+    assert last.noise == {"log_sd": False}

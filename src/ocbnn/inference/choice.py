@@ -33,7 +33,7 @@ PLANS: dict[str, type[Plan]] = {
 AUTO = "auto"
 
 # Multiplications in one gradient over all rows: six for every weight and row.
-_SMALL, _LARGE = 4e6, 4e8
+_SMALL, _LARGE = 2e5, 4e8
 _BATCH = 512
 
 

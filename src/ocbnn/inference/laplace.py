@@ -111,7 +111,7 @@ class Hilltop(Algorithm):
         """A square root of the covariance of the chosen weights."""
         chosen = self.chosen
 
-        def moved(part: Vector) -> Vector:
+        def moved(part: Float[Array, " some"]) -> Vector:
             return position.at[chosen].set(part)
 
         whole = lambda part: self.density.logdensity(moved(part))

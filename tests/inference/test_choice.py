@@ -1,0 +1,41 @@
+"""Plans by name, and which one the size of a problem asks for."""
+
+import pytest
+
+from ocbnn.core.errors import SettingError
+from ocbnn.inference import MCLMC, NUTS, PLANS, SGHMC, WarmStart, choose
+
+
+def test_a_plan_is_taken_as_it_is_and_a_name_for_its_plan():
+    plan = NUTS(draws=7)
+    assert choose(plan, rows=10, weights=10).plan is plan
+    for name, kind in PLANS.items():
+        made = choose(name.upper(), rows=10, weights=10)
+        assert type(made.plan) is kind
+        assert made.reason == ""
+
+
+@pytest.mark.parametrize(
+    ("rows", "weights", "sampler"),
+    [(6, 31, NUTS), (300, 400, MCLMC), (5_000, 10_000, MCLMC)],
+)
+def test_auto_warms_up_a_sampler_that_suits_the_size(rows, weights, sampler):
+    made = choose("auto", rows=rows, weights=weights)
+    assert isinstance(made.plan, WarmStart)
+    assert isinstance(made.plan.sampler, sampler)
+    assert f"{weights:,} weights and {rows:,} rows" in made.reason
+    assert made.batch_size is None
+
+
+def test_auto_takes_batches_when_all_rows_are_too_many():
+    made = choose("auto", rows=125_000, weights=42_602)
+    assert isinstance(made.plan, SGHMC)
+    assert made.batch_size == 512
+
+
+@pytest.mark.parametrize("wrong", ["nutz", 3, None, NUTS])
+def test_what_is_no_plan_is_refused_with_what_to_write(wrong):
+    with pytest.raises(SettingError, match="write one of 'auto', 'nuts'"):
+        choose(wrong, rows=1, weights=1)
+    with pytest.raises(SettingError, match="Did you mean `nuts`"):
+        choose("nutz", rows=1, weights=1)
