@@ -8,7 +8,6 @@ good predictions, and spreads that no theorem stands behind. As a start for a sa
 """
 
 import dataclasses
-from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -22,11 +21,10 @@ from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import (
     Algorithm,
     LogDensity,
-    Plan,
     batched_initial,
     check_counts,
-    check_positive,
 )
+from ocbnn.inference.descent import DescentPlan, fading_adam
 from ocbnn.inference.trees import mean_square
 
 
@@ -75,33 +73,18 @@ class Climbers(Algorithm):
         return state.positions
 
 
-@cache
-def fading_adam(rate: float, iterations: int) -> optax.GradientTransformation:
-    """Adam whose steps fade to nothing, so that it ends at rest in spite of batches."""
-    # Cached so that equal settings are the same object, and compile once.
-    return optax.adam(optax.cosine_decay_schedule(rate, iterations))
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Ensemble(Plan):
+class Ensemble(DescentPlan):
     """A deep ensemble: the best weights from many starts.
 
     Attributes:
-        members: How many.
-        iterations: Steps.
         learning_rate: Adam's first step size; it fades to nothing.
+        members: How many.
     """
 
-    chains: int = 1
-    warmup: int = 0
-    draws: int = 1
-    thin: int = 0
-    members: int = 20
     iterations: int = 3000
-    learning_rate: float = 0.01
+    members: int = 20
 
-    is_chain: ClassVar[bool] = False
-    is_exact: ClassVar[bool] = False
     is_batched: ClassVar[bool] = True
     is_anytime: ClassVar[bool] = True
     caution: ClassVar[str] = (
@@ -110,10 +93,8 @@ class Ensemble(Plan):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "warmup", self.iterations)
         super().__post_init__()
-        check_counts(self, members=2, iterations=1)
-        check_positive(self, "learning_rate")
+        check_counts(self, members=2)
 
     def bind(self, target: LogDensity) -> Climbers:
         """The members on this density."""

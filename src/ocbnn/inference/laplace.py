@@ -23,15 +23,8 @@ from ocbnn.core.edges import third_party
 from ocbnn.core.errors import SettingError
 from ocbnn.core.ravel import Vector
 from ocbnn.core.types import Position, RandomKey
-from ocbnn.inference.base import (
-    Algorithm,
-    LogDensity,
-    Plan,
-    check_counts,
-    check_one_of,
-    check_positive,
-)
-from ocbnn.inference.ensemble import fading_adam
+from ocbnn.inference.base import Algorithm, LogDensity, check_one_of
+from ocbnn.inference.descent import DescentPlan, fading_adam
 from ocbnn.inference.flat import Flat
 
 # Curvatures of so many weights are measured at the same time.
@@ -147,7 +140,7 @@ def _diagonal_of_hessian(function: Any, position: Vector) -> Vector:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Laplace(Plan):
+class Laplace(DescentPlan):
     """A normal around the best weights.
 
     On a normal posterior `over="last"` is exact for the weights it covers (given the
@@ -155,30 +148,21 @@ class Laplace(Plan):
     diagonal as variances.
 
     Attributes:
-        over: "all" weights, each by itself, or the "last" layer with correlations.
-        iterations: Steps uphill.
         learning_rate: Adam's first step size; it fades to nothing.
+        over: "all" weights, each by itself, or the "last" layer with correlations.
     """
 
-    warmup: int = 0
+    chains: int = 4
     draws: int = 250
-    thin: int = 0
     over: str = "last"
-    iterations: int = 5000
-    learning_rate: float = 0.01
 
-    is_chain: ClassVar[bool] = False
-    is_exact: ClassVar[bool] = False
     caution: ClassVar[str] = (
         "it takes the posterior for a normal around each maximum that it found, so "
         "strict rules and strongly curved posteriors are missed"
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "warmup", self.iterations)
         super().__post_init__()
-        check_counts(self, iterations=1)
-        check_positive(self, "learning_rate")
         check_one_of(self, over=("all", "last"))
 
     def bind(self, target: LogDensity) -> Hilltop:

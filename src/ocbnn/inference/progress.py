@@ -135,9 +135,13 @@ class _Plain(_Silent):
                 self._say(f"{note}, {gone:.0f} s so far")
                 return
             done = self._before + self._done
+            share = f"{100 * done / max(self._total, 1):.0f} %, {note}"
+            if not gone:
+                # One report tells no pace.
+                self._say(share)
+                return
             left = gone * max(self._total - done, 0) / max(self._done, 1)
-            share = 100 * done / max(self._total, 1)
-            self._say(f"{share:.0f} %, {note}, about {left:.0f} s left")
+            self._say(f"{share}, about {left:.0f} s left")
 
     def finish(self, note: str) -> None:
         self._say(f"{note} ({time.monotonic() - self._started:.1f} s)")

@@ -21,11 +21,11 @@ from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import (
     Algorithm,
     LogDensity,
-    Plan,
     batched_initial,
     check_counts,
     check_positive,
 )
+from ocbnn.inference.descent import DescentPlan
 from ocbnn.inference.trees import mean_square
 
 
@@ -159,13 +159,12 @@ def anneal(
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SVGD(Plan):
+class SVGD(DescentPlan):
     """Stein variational gradient descent.
 
     Attributes:
-        particles: How many positions describe the posterior.
-        iterations: Steps.
         learning_rate: Adagrad's step size; with `cycles`, Adam's, a tenth of it.
+        particles: How many positions describe the posterior.
         optimiser: Any Optax optimiser, in the place of Adagrad.
         start_spread: How much wider than the prior the particles start. They climb to
             the nearest mode, so a wider start finds more modes.
@@ -173,19 +172,13 @@ class SVGD(Plan):
             SVGD), so that particles leave the mode they fell into; 0 for never.
     """
 
-    chains: int = 1
-    warmup: int = 0
-    draws: int = 1
-    thin: int = 0
-    particles: int = 50
     iterations: int = 1000
     learning_rate: float = 0.5
+    particles: int = 50
     optimiser: optax.GradientTransformation | None = None
     start_spread: float = 1.0
     cycles: int = 0
 
-    is_chain: ClassVar[bool] = False
-    is_exact: ClassVar[bool] = False
     is_batched: ClassVar[bool] = True
     is_anytime: ClassVar[bool] = True
     caution: ClassVar[str] = (
@@ -194,10 +187,9 @@ class SVGD(Plan):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "warmup", self.iterations)
         super().__post_init__()
-        check_counts(self, particles=2, iterations=1, cycles=0)
-        check_positive(self, "learning_rate", "start_spread")
+        check_counts(self, particles=2, cycles=0)
+        check_positive(self, "start_spread")
 
     def bind(self, target: LogDensity) -> SteinDescent:
         """The particles on this density."""

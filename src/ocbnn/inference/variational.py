@@ -24,11 +24,10 @@ from ocbnn.core.types import Position, RandomKey, Scalar
 from ocbnn.inference.base import (
     Algorithm,
     LogDensity,
-    Plan,
     check_counts,
     check_positive,
 )
-from ocbnn.inference.ensemble import fading_adam
+from ocbnn.inference.descent import DescentPlan, fading_adam
 from ocbnn.inference.trees import like_normal
 
 
@@ -120,7 +119,7 @@ def entropy(log_sd: Position) -> Array:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class VI(Plan):
+class VI(DescentPlan):
     """Mean-field variational inference.
 
     On a normal posterior it finds the mean exactly and the inverse of the precision's
@@ -128,25 +127,17 @@ class VI(Plan):
     correlated.
 
     Attributes:
-        iterations: Steps.
+        learning_rate: Adam's first step size; it fades to nothing.
         samples: Draws per step.
         local: Draw the noise of data rows at the units (the local trick).
-        learning_rate: Adam's first step size; it fades to nothing.
         start_sd: Width of the cloud at the start.
     """
 
-    chains: int = 1
-    warmup: int = 0
     draws: int = 1000
-    thin: int = 0
-    iterations: int = 5000
     samples: int = 4
     local: bool = False
-    learning_rate: float = 0.01
     start_sd: float = 0.05
 
-    is_chain: ClassVar[bool] = False
-    is_exact: ClassVar[bool] = False
     is_batched: ClassVar[bool] = True
     is_anytime: ClassVar[bool] = True
     caution: ClassVar[str] = (
@@ -155,10 +146,9 @@ class VI(Plan):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "warmup", self.iterations)
         super().__post_init__()
-        check_counts(self, samples=1, iterations=1)
-        check_positive(self, "learning_rate", "start_sd")
+        check_counts(self, samples=1)
+        check_positive(self, "start_sd")
 
     def bind(self, target: LogDensity) -> MeanField:
         """The cloud on this density."""

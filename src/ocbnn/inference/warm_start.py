@@ -27,7 +27,7 @@ from ocbnn.inference.base import (
     check_counts,
     check_positive,
 )
-from ocbnn.inference.ensemble import fading_adam
+from ocbnn.inference.descent import fading_adam
 from ocbnn.inference.microcanonical import MCLMC
 
 

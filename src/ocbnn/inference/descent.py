@@ -1,0 +1,42 @@
+"""Plans that climb for a while, and then stand for what they found."""
+
+import dataclasses
+from functools import cache
+from typing import ClassVar
+
+import optax
+
+from ocbnn.inference.base import Plan, check_counts, check_positive
+
+
+@cache
+def fading_adam(rate: float, iterations: int) -> optax.GradientTransformation:
+    """Adam whose steps fade to nothing, so that it ends at rest in spite of batches."""
+    # Cached so that equal settings are the same object, and compile once.
+    return optax.adam(optax.cosine_decay_schedule(rate, iterations))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DescentPlan(Plan):
+    """What SVGD, VI, Laplace and ensembles have in common: the climb is the warm-up.
+
+    Attributes:
+        iterations: Steps.
+        learning_rate: The optimiser's first step size.
+    """
+
+    chains: int = 1
+    warmup: int = 0
+    draws: int = 1
+    thin: int = 0
+    iterations: int = 5000
+    learning_rate: float = 0.01
+
+    is_chain: ClassVar[bool] = False
+    is_exact: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "warmup", self.iterations)
+        super().__post_init__()
+        check_counts(self, iterations=1)
+        check_positive(self, "learning_rate")
