@@ -105,11 +105,6 @@ def test_nearly_all_mass_around_the_box_is_above_it():
     assert np.min(above) > np.max(below) + 30
 
 
-@pytest.mark.xfail(
-    reason="With data and rule weakened alike, functions below the box fit far better "
-    "than those above, which die out before a thousandth of the way, and nothing "
-    "brings them back."
-)
 def test_smc_finds_the_side_of_the_box_that_has_the_mass():
     middle = values(fig2_right("both"), rough("both").positions, jnp.zeros((1, 1)))
     shares = (middle[..., 0] > 3).mean(axis=1)

@@ -33,7 +33,12 @@ from tests.inference.test_samplers import assert_moments
 # Each with the bound on its relative bias that its documentation states.
 CHAINS = [
     pytest.param(MCLMC(draws=3000, warmup=1500), 0.05, id="mclmc"),
-    pytest.param(SGLD(draws=4000, thin=30, step_size=0.2), 0.1, id="sgld"),
+    pytest.param(
+        SGLD(draws=4000, thin=30, step_size=0.2),
+        0.1,
+        id="sgld",
+        marks=pytest.mark.slow,
+    ),
     pytest.param(SGHMC(draws=3000, thin=10, step_size=0.5), 0.1, id="sghmc"),
     pytest.param(
         WarmStart(sampler=MCLMC(draws=3000, warmup=1500), iterations=300),
@@ -53,7 +58,13 @@ def test_uncorrected_chains_recover_a_linear_regression_within_their_bound(plan,
     assert_moments(values, problem.mean, problem.covariance, size, bound)
 
 
-@pytest.mark.parametrize("plan", [SGLD(draws=4000, thin=30), SGHMC(draws=3000)])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(SGLD(draws=4000, thin=30), marks=pytest.mark.slow, id="sgld"),
+        pytest.param(SGHMC(draws=1500), id="sghmc"),
+    ],
+)
 def test_batches_heat_a_chain_by_no_more_than_its_bound(plan):
     problem = LinearRegression.make(rows=200, batch_size=20)
     draws = sample(plan, problem.target, jax.random.key(0))

@@ -5,11 +5,24 @@ SVGD are three times faster with one array per layer. So this is a view that som
 algorithms put on, never a property of the target.
 """
 
+from typing import Protocol, runtime_checkable
+
 import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from ocbnn.core.ravel import Raveller, Vector
 from ocbnn.core.types import Position, RandomKey, Scalar
 from ocbnn.inference.base import LogDensity
+
+
+@runtime_checkable
+class Staged(Protocol):
+    """A density that knows in which order its summands are best switched on."""
+
+    def stages(self, position: Position) -> tuple[Scalar, ...]:
+        """Summands of the log density; the first is what `initial` draws from."""
+        ...
 
 
 class Flat(eqx.Module):
@@ -33,6 +46,13 @@ class Flat(eqx.Module):
     def split(self, vector: Vector) -> tuple[Scalar, Scalar]:
         """The target's two summands."""
         return self.target.split(self.unravel(vector))
+
+    def stages(self, vector: Vector) -> Float[Array, " stages"]:
+        """The target's summands in the order in which they are best switched on."""
+        position = self.unravel(vector)
+        if isinstance(self.target, Staged):
+            return jnp.stack(self.target.stages(position))
+        return jnp.stack(self.target.split(position))
 
     def initial(self, key: RandomKey) -> Vector:
         """A place to start."""

@@ -1,10 +1,11 @@
 r"""Tempered sequential Monte Carlo: from the prior to the posterior by small steps.
 
 A population of particles starts as draws from the reference density $p_0$ and follows
-$p_0(W)\, r(W)^\lambda$ while $\lambda$ grows from 0 to 1, where $r$ is what rules and
-data add. Each step picks the next $\lambda$ so that the effective sample size of the
-weights is a fixed share of the population, resamples, and moves every particle with a
-few Hamiltonian trajectories at the new temperature. Separate modes keep their shares,
+$p_0(W)\, r_1(W)^{\lambda_1} r_2(W)^{\lambda_2}$, where $r_1, r_2, \dots$ are what the
+target adds, stage by stage: each power grows from 0 to 1 before the next begins. Every
+step picks the next power so that the effective sample size of the weights is a fixed
+share of the population, resamples, and moves each particle with a few Hamiltonian
+trajectories at the new temperature. Separate modes keep their shares,
 and the weights' means multiply to an estimate of the evidence. Reference: Del Moral,
 Doucet and Jasra (2006).
 """
@@ -41,7 +42,7 @@ class Population(NamedTuple):
     """The particles, how far they have come, and how to move them."""
 
     positions: Float[Array, "particles dim"]
-    temperature: Float[Array, ""]  # the power of rules and data, from 0 to 1
+    temperature: Float[Array, ""]  # stages that are on, the last perhaps in part
     log_evidence: Float[Array, ""]
     step_size: Float[Array, ""]
     polished: Int[Array, ""]  # rounds of moves made at the final temperature
@@ -80,28 +81,32 @@ class TemperedPopulation(Algorithm):
     def step(self, key: RandomKey, state: Population) -> tuple[Population, TemperInfo]:
         """One temperature: choose it, resample, move."""
         key_resample, key_moves = jax.random.split(key)
-        _, added = jax.vmap(self.density.split)(state.positions)
+        parts = jax.vmap(self.density.stages)(state.positions)
+        last = parts.shape[1] - 1.0
+        stage = jnp.minimum(jnp.floor(state.temperature), last - 1.0)
+        added = parts[:, stage.astype(jnp.int32) + 1]
         # A start outside the support has no future; it must not poison the sums.
         added = jnp.where(jnp.isnan(added), -jnp.inf, added)
-        gain = next_gain(added, 1.0 - state.temperature, self.keep)
+        gain = next_gain(added, stage + 1.0 - state.temperature, self.keep)
         weights = gain * added
         log_evidence = (
             state.log_evidence
             + jax.nn.logsumexp(weights)
             - jnp.log(float(self.particles))
         )
-        was_final = state.temperature >= 1.0
+        was_final = state.temperature >= last
         chosen = systematic(key_resample, jax.nn.softmax(weights))
         chosen = jnp.where(was_final, jnp.arange(self.particles), chosen)
-        temperature = jnp.minimum(state.temperature + gain, 1.0)
-        temperature = jnp.where(temperature > 1.0 - 1e-6, 1.0, temperature)
+        temperature = jnp.minimum(state.temperature + gain, stage + 1.0)
+        near = temperature > stage + 1.0 - 1e-6
+        temperature = jnp.where(near, stage + 1.0, temperature)
 
         positions = state.positions[chosen]
         variance = jnp.var(positions, axis=0)
         positions, step_size, acceptance, value = self._move(
             key_moves, positions, temperature, state.step_size, variance
         )
-        final = temperature >= 1.0
+        final = temperature >= last
         state = Population(
             positions,
             temperature,
@@ -112,7 +117,7 @@ class TemperedPopulation(Algorithm):
         offspring = jnp.zeros(self.particles).at[chosen].set(1.0)
         info = TemperInfo(
             value,
-            temperature,
+            temperature / last,
             acceptance,
             state.log_evidence,
             step_size,
@@ -132,8 +137,9 @@ class TemperedPopulation(Algorithm):
         inverse_mass = jnp.maximum(variance, 1e-8)
 
         def tempered(position: Vector) -> Array:
-            reference, added = self.density.split(position)
-            return reference + temperature * added
+            reference, *added = self.density.stages(position)
+            powers = jnp.clip(temperature - jnp.arange(len(added)), 0.0, 1.0)
+            return reference + jnp.sum(powers * jnp.stack(added))
 
         phases = jax.vmap(lambda q: rest_at(q, tempered))(positions)
 

@@ -112,6 +112,22 @@ class Target(eqx.Module):
         logs, data = self._added(position, points, self.X, self.Y, 1.0)
         return self._reference(position), sum(logs, start=data)
 
+    def stages(self, position: Model) -> tuple[Scalar, ...]:
+        """What `initial` draws from, the data, and the rules.
+
+        Data come before rules: among functions that fit, those that a rule leaves are
+        found with their right shares. With both switched on together, functions that
+        fit badly but keep the rule can win on the way, and the others never come back.
+        """
+        points = [term.points for term in self.rules]
+        logs, data = self._added(position, points, self.X, self.Y, 1.0)
+        if not logs:
+            return self._reference(position), data
+        rules = sum(logs, start=jnp.zeros_like(data))
+        if self.X is None:
+            return self._reference(position), rules
+        return self._reference(position), data, rules
+
     def stochastic_logdensity(self, position: Model, key: RandomKey) -> Scalar:
         """An estimate from a batch of rows, rescaled, and fresh points for each rule.
 

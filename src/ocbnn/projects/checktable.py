@@ -11,9 +11,10 @@ def as_lines(kept: list[Kept], most: float) -> str:
         return "There are no rules that could be broken."
     lines = [line for one in kept for line in _lines(one, most)]
     broken = sum(not one.holds(most) for one in kept)
-    said = f"All rules hold: none is broken in more than {100 * most:.4g} % of cases."
+    limit = f"in more than {share(most)} of cases"
+    said = f"All rules hold: none is broken {limit}."
     if broken:
-        said = f"{broken} of {len(kept)} rules broken in more than {100 * most:.4g} % of cases."
+        said = f"{broken} of {len(kept)} rules broken {limit}."
     return "\n".join([*lines, "", said])
 
 

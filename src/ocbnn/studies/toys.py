@@ -168,7 +168,8 @@ TOYS = {
             40,
             "SVGD's particles lie on the side of the box on which they started: they "
             "climb to the nearest mode and cannot cross. Tempered SMC weighs the modes "
-            "by their posterior mass, and nearly all of it is below the box.",
+            "by their posterior mass, and nearly all of it is above the box, where the "
+            "model without the rule only just fails to pass.",
         ),
         Toy(
             "fig4-left",
