@@ -30,6 +30,8 @@ def changed_arrays(rng, arrays):
         case 3:
             arrays[name] = arrays[name][..., None]
         case 4:
+            # Whole numbers cannot be these; whatever comes out instead will do.
+        with np.errstate(invalid="ignore"):
             arrays[name] = np.full_like(arrays[name], rng.choice((np.nan, -1, 1e30)))
     return arrays
 
