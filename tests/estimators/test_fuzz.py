@@ -30,9 +30,10 @@ def changed_arrays(rng, arrays):
         case 3:
             arrays[name] = arrays[name][..., None]
         case 4:
+            value = rng.choice((np.nan, -1, 1e30))
             # Whole numbers cannot be these; whatever comes out instead will do.
-        with np.errstate(invalid="ignore"):
-            arrays[name] = np.full_like(arrays[name], rng.choice((np.nan, -1, 1e30)))
+            with np.errstate(invalid="ignore"):
+                arrays[name] = np.full_like(arrays[name], value)
     return arrays
 
 
