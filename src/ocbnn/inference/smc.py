@@ -138,7 +138,8 @@ class TemperedPopulation(Algorithm):
 
         def tempered(position: Vector) -> Array:
             reference, *added = self.density.stages(position)
-            powers = jnp.clip(temperature - jnp.arange(len(added)), 0.0, 1.0)
+            begun = jnp.arange(len(added), dtype=temperature.dtype)
+            powers = jnp.clip(temperature - begun, 0.0, 1.0)
             return reference + jnp.sum(powers * jnp.stack(added))
 
         phases = jax.vmap(lambda q: rest_at(q, tempered))(positions)
