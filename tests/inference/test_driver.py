@@ -16,6 +16,7 @@ from ocbnn.inference import HMC, NUTS, SMC, SVGD, judge, loop, sample
 from ocbnn.inference.base import Algorithm, Plan
 from ocbnn.inference.progress import Together
 from tests.inference.densities import COVARIANCE, MEAN, Faulty, known_gaussian
+from tests.inference.walks import Quiet
 
 KEY = jax.random.key(0)
 
@@ -45,26 +46,7 @@ def listening():
     signal.signal(signal.SIGINT, before)
 
 
-class _Quiet:
-    """A reporter that hears everything and says nothing."""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
-
-    def begin(self, label, total):
-        pass
-
-    def advance(self, count, note):
-        pass
-
-    def finish(self, note):
-        pass
-
-
-class _Pressed(_Quiet):
+class _Pressed(Quiet):
     """Presses Ctrl-C once some moves are done."""
 
     def __init__(self, after):
@@ -210,7 +192,7 @@ def test_chains_run_at_the_same_time():
     """Two chains wait for each other, which one thread after another never could."""
     barrier = threading.Barrier(2, timeout=60)
 
-    class Meeting(_Quiet):
+    class Meeting(Quiet):
         met = False
 
         def advance(self, count, note):
@@ -292,7 +274,7 @@ def test_the_driver_runs_a_users_own_algorithm():
 def test_several_runs_share_one_bar():
     said = []
 
-    class Bar(_Quiet):
+    class Bar(Quiet):
         def advance(self, count, note):
             said.append((count, note))
 

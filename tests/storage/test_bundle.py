@@ -107,10 +107,9 @@ class PowerCut(BaseException):
     """Nothing more is done after this, as when the power fails."""
 
 
-@pytest.mark.parametrize("step", range(30))
-def test_a_write_cut_anywhere_leaves_the_old_or_the_new(path, monkeypatch, step):
-    some_bundle(path)
-    old = read_bundle(path).document
+@contextlib.contextmanager
+def power_cut(monkeypatch, step, *names):
+    """Let the first `step` calls of these functions of `os` through, and no more."""
     calls = 0
 
     def cut(real):
@@ -123,11 +122,18 @@ def test_a_write_cut_anywhere_leaves_the_old_or_the_new(path, monkeypatch, step)
 
         return wrapped
 
-    with monkeypatch.context() as patch:
-        for name in ("open", "fsync", "replace", "rename", "unlink"):
+    with monkeypatch.context() as patch, contextlib.suppress(PowerCut):
+        for name in names:
             patch.setattr(os, name, cut(getattr(os, name)))
-        with contextlib.suppress(PowerCut):
-            write_bundle(path, {"new": True}, {"w": np.zeros(2)})
+        yield
+
+
+@pytest.mark.parametrize("step", range(30))
+def test_a_write_cut_anywhere_leaves_the_old_or_the_new(path, monkeypatch, step):
+    some_bundle(path)
+    old = read_bundle(path).document
+    with power_cut(monkeypatch, step, "open", "fsync", "replace", "rename", "unlink"):
+        write_bundle(path, {"new": True}, {"w": np.zeros(2)})
     assert read_bundle(path).document in (old, {"new": True})
     write_bundle(path, {"new": True}, {"w": np.zeros(2)})
     assert read_bundle(path).document == {"new": True}
@@ -139,23 +145,8 @@ def test_a_write_cut_anywhere_leaves_the_old_or_the_new(path, monkeypatch, step)
 def test_a_first_write_that_is_cut_leaves_nothing_under_the_name(
     path, monkeypatch, step
 ):
-    calls = 0
-
-    def cut(real):
-        def wrapped(*args, **kwargs):
-            nonlocal calls
-            calls += 1
-            if calls > step:
-                raise PowerCut
-            return real(*args, **kwargs)
-
-        return wrapped
-
-    with monkeypatch.context() as patch:
-        for name in ("fsync", "replace", "rename"):
-            patch.setattr(os, name, cut(getattr(os, name)))
-        with contextlib.suppress(PowerCut):
-            some_bundle(path)
+    with power_cut(monkeypatch, step, "fsync", "replace", "rename"):
+        some_bundle(path)
     if path.exists():
         assert read_bundle(path).document["name"] == "ä"
 

@@ -26,7 +26,6 @@ from ocbnn.posterior import Target
 from ocbnn.predictive.pointwise import log_parts, pointwise_log_likelihood
 from ocbnn.priors import RuleTerm
 from ocbnn.rules import BoundRule, Expectation, Forbidden
-from ocbnn.rules.normal_form import columns
 
 # Log likelihoods held at a time, (draws, rows).
 _ROOM = 2**25
@@ -244,15 +243,7 @@ def _observed(model: Any, bound: BoundRule, row: int) -> dict[str, Any]:
     outputs, classes = model.schema_.outputs, model.schema_.classes
     if classes is not None:
         return {outputs[0]: classes[int(model._Y[row])]}
-    match bound.claim:
-        case Forbidden(_, condition):
-            nodes = [condition]
-        case Expectation(target, means):
-            nodes = [target, *means]
-        case _:
-            nodes = []
-    spoken = {c.index for node in nodes for c in columns(node) if c.kind == "output"}
-    chosen = sorted(spoken) or range(len(outputs))
+    chosen = bound.mentions("output") or range(len(outputs))
     return {outputs[i]: float(model._Y[row, i]) for i in chosen}
 
 

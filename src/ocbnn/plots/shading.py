@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 
 from ocbnn.plots import checks
-from ocbnn.plots.slices import edges, labels, mentioned, placing, refuse_classes
+from ocbnn.plots.slices import edges, labels, placing, refuse_classes
 from ocbnn.plots.style import DASHES, GREEN, GREY, HATCHES, RED, legend
 from ocbnn.plots.trace import Inside, Limits, Outline, trace
 from ocbnn.rules import BoundRule, Expectation, Expression, Forbidden, evaluate
@@ -56,7 +56,7 @@ def shade_rules(
     present = set(ax.get_legend_handles_labels()[1])
     hatches, dashes = count(), count()
     for rule, name in zip(rules, labels(rules), strict=True):
-        outputs = mentioned(rule, "output")
+        outputs = rule.mentions("output")
         view = _View(rule, input, output, at, xlim, ylim)
         drawable = outputs == [output] and not rule.slopes
         if isinstance(rule.claim, Forbidden) and drawable:

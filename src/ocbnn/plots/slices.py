@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ocbnn.core.errors import SettingError
-from ocbnn.rules import BoundRule, Expectation, Forbidden
-from ocbnn.rules.normal_form import columns
+from ocbnn.rules import BoundRule
 from ocbnn.rules.words import listing
 
 
@@ -21,7 +20,7 @@ def placing(
                 f"rule {rule.name!r} has the inputs 0 to {len(names) - 1} "
                 f"({listing(names)}), but the picture shows input {index}."
             )
-    hidden = [names[i] for i in mentioned(rule, "input") if i not in shown]
+    hidden = [names[i] for i in rule.mentions("input") if i not in shown]
     if hidden and at is None:
         raise SettingError(
             f"rule {rule.name!r} speaks of {listing(hidden)}, which the picture does "
@@ -42,21 +41,6 @@ def placing(
         return X
 
     return place
-
-
-def mentioned(rule: BoundRule, kind: str) -> list[int]:
-    """Positions of the inputs or outputs that a rule speaks of."""
-    match rule.claim:
-        case Forbidden(_, condition):
-            nodes = [condition]
-        case Expectation(target, means):
-            nodes = [target, *means]
-        case _:
-            nodes = []
-    found = {c.index for node in nodes for c in columns(node) if c.kind == kind}
-    if kind == "input":
-        found |= set(rule.region.columns)
-    return sorted(found)
 
 
 def edges(rule: BoundRule, input: int) -> list[float]:

@@ -11,7 +11,7 @@ from ocbnn.core.errors import DataError
 from ocbnn.core.types import NO_SLOPES, Along, Slopes
 from ocbnn.rules.conditions import Condition
 from ocbnn.rules.evaluate import evaluate, truth
-from ocbnn.rules.normal_form import Terms, slopes_in
+from ocbnn.rules.normal_form import Terms, columns, slopes_in
 from ocbnn.rules.region import Region
 from ocbnn.rules.rule import Rule
 from ocbnn.rules.schema import Schema
@@ -82,14 +82,30 @@ class BoundRule:
     @functools.cached_property
     def slopes(self) -> tuple[Along, ...]:
         """Along which inputs the claim speaks of slopes; empty for most rules."""
+        found = {s.along for node in self._trees() for s in slopes_in(node)}
+        return tuple(sorted(found))
+
+    def mentions(self, kind: str) -> list[int]:
+        """Positions of the columns that the rule speaks of: "input" or "output"."""
+        found = {
+            column.index
+            for node in self._trees()
+            for column in columns(node)
+            if column.kind == kind
+        }
+        if kind == "input":
+            found |= set(self.region.columns)
+        return sorted(found)
+
+    def _trees(self) -> list[Condition | Expression]:
+        """What the claim says, for those who look for something in it."""
         match self.claim:
             case Forbidden(_, condition):
-                nodes = [condition]
-            case Expectation(target):
-                nodes = [target]
+                return [condition]
+            case Expectation(target, means):
+                return [target, *means]
             case _:
-                nodes = []
-        return tuple(sorted({s.along for node in nodes for s in slopes_in(node)}))
+                return []
 
     def applies(self, X: np.ndarray) -> np.ndarray:
         """Whether each row (n, inputs) lies in the rule's region."""
