@@ -1,5 +1,6 @@
 """Every approximation against a posterior known in closed form, within its bound."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,6 +25,7 @@ from ocbnn.inference.svgd import anneal
 from tests.inference.densities import (
     COVARIANCE,
     MEAN,
+    Gaussian,
     LinearRegression,
     TwoHills,
     known_gaussian,
@@ -178,3 +180,17 @@ def test_annealing_rises_in_every_cycle_and_stays_up_in_the_second_half():
     assert pull[0] == pull[100] == 0
     assert np.all(np.diff(pull[:100]) > 0)
     assert set(pull[200:]) == {1.0}
+
+
+def test_mclmc_is_not_thrown_out_of_a_sharp_mode_that_it_starts_in():
+    # A first step of the usual length is two thousand widths of this density.
+    plan = MCLMC(warmup=400)
+    algorithm = plan.bind(Gaussian(jnp.zeros(4), jnp.eye(4) * 1e10))
+    state = algorithm.init_at(jax.random.key(0), jnp.zeros(4))
+    move = eqx.filter_jit(algorithm.warmup)
+    for index in range(plan.warmup):
+        key = jax.random.fold_in(jax.random.key(1), index)
+        state, info = move(key, state, jnp.asarray(index))
+        assert float(info.logdensity) > -200
+    assert not bool(info.divergent)
+    assert float(jnp.abs(state.phase.position).max()) > 1e-7

@@ -26,13 +26,17 @@ def test_coverage_counts_observations_inside_ends_included(seed):
     assert coverage(low, high, truth) == np.mean([a <= t <= b for a, t, b in pairs])
 
 
-def test_the_log_likelihood_is_that_of_the_mixture_of_all_draws():
+@pytest.mark.parametrize("rows", [1, 20])
+def test_the_log_likelihood_is_that_of_the_mixture_of_all_draws(rows):
     values = RNG.normal(size=(5, 20, 3))
-    noise = RNG.uniform(0.3, 2, (5, 3))
+    noise = RNG.uniform(0.3, 2, (5, rows, 3))
+    sds = np.broadcast_to(noise, values.shape)
     by_row = []
     for row in range(20):
         densities = [
-            multivariate_normal.pdf(TRUTH[row], values[s, row], np.diag(noise[s] ** 2))
+            multivariate_normal.pdf(
+                TRUTH[row], values[s, row], np.diag(sds[s, row] ** 2)
+            )
             for s in range(5)
         ]
         by_row.append(np.log(np.mean(densities)))
@@ -42,7 +46,7 @@ def test_the_log_likelihood_is_that_of_the_mixture_of_all_draws():
 
 def test_the_log_likelihood_of_a_hopeless_prediction_is_finite():
     score = mean_log_likelihood(
-        np.full((3, 2, 1), 1e4), np.ones((3, 1)), np.ones((2, 1))
+        np.full((3, 2, 1), 1e4), np.ones((3, 1, 1)), np.ones((2, 1))
     )
     assert np.isfinite(score)
     assert score < -1e7

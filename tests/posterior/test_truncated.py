@@ -92,7 +92,8 @@ def test_the_likelihood_is_that_of_truncated_normals(float64):
     noise = TruncatedGaussian(GaussianNoise(jnp.asarray(sds)), low, high)
     ends = (low - values) / sds, (high - values) / sds
     expected = truncnorm.logpdf(targets, *ends, values, sds).sum(axis=1)
-    logs = noise.loglik({}, jnp.asarray(values), jnp.asarray(targets))
+    inputs = jnp.zeros((7, 1))
+    logs = noise.loglik({}, inputs, jnp.asarray(values), jnp.asarray(targets))
     np.testing.assert_allclose(logs, expected, rtol=1e-9)
     assert noise.shapes() == noise.sample_parameters(jax.random.key(0)) == {}
 

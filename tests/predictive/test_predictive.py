@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from ocbnn.core.units import Units
 from ocbnn.networks import MLP
-from ocbnn.posterior import Categorical, GaussianNoise, Model
+from ocbnn.posterior import Categorical, GaussianNoise, Model, VaryingNoise
 from ocbnn.predictive import Predictive, predictive as module
 from ocbnn.priors import WeightPrior
 from tests import reference
@@ -106,6 +106,49 @@ def test_inferred_noise_enters_by_its_mean_variance():
     np.testing.assert_allclose(inferred().noise(), noise, rtol=1e-6)
     expected = np.sqrt(values.var(axis=0) + (noise**2).mean(axis=0))
     np.testing.assert_allclose(inferred().mean_and_sd(X)[1], expected, rtol=1e-5)
+
+
+def varying(count=DRAWS):
+    network = MLP(2, (4,), 2, activation="tanh")
+    likelihood = VaryingNoise(jnp.array([0.3, 0.1]), network, 0.5)
+    keys = jax.random.split(jax.random.key(7), count)
+    noise = jax.vmap(likelihood.sample_parameters)(keys)
+    return predictive(UNITS, likelihood, noise, count), noise
+
+
+def noise_by_hand(X, parameters):
+    inner = (X - UNITS.x_mean) / UNITS.x_scale
+    count = len(jax.tree.leaves(parameters)[0])
+    one = lambda s: jax.tree.map(lambda a: a[s], parameters)
+    logs = [0.5 * reference.mlp(one(s), inner, "tanh") for s in range(count)]
+    return UNITS.y_scale * np.array([0.3, 0.1]) * np.exp(np.stack(logs))
+
+
+def test_varying_noise_is_every_draws_own_at_every_row(monkeypatch):
+    monkeypatch.setattr(module, "_ROOM", 16 * DRAWS)
+    made, parameters = varying()
+    X = rows(40)
+    expected = noise_by_hand(X, parameters)
+    assert made.noise() is None
+    np.testing.assert_allclose(made.noise_at(X), expected, rtol=1e-4)
+    np.testing.assert_allclose(made.noise_at(X, 2), expected[[0, -1]], rtol=1e-4)
+    spread = np.sqrt(by_hand(X, UNITS).var(axis=0) + (expected**2).mean(axis=0))
+    np.testing.assert_allclose(made.mean_and_sd(X)[1], spread, rtol=1e-4)
+
+
+def test_an_interval_follows_noise_that_varies():
+    made, parameters = varying(4000)
+    X = rows(3)
+    low, high = made.interval(X, 0.9, np.random.default_rng(0))
+    f, sd = made.functions(X), noise_by_hand(X, parameters)
+    inside = (norm.cdf(high, f, sd) - norm.cdf(low, f, sd)).mean(axis=0)
+    np.testing.assert_allclose(inside, 0.9, atol=0.02)
+
+
+def test_noise_that_is_one_for_all_rows_is_so_at_every_row():
+    noise = inferred().noise_at(rows(3))
+    assert noise.shape == (DRAWS, 3, 2)
+    assert (noise == inferred().noise()[:, None]).all()
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])

@@ -89,7 +89,7 @@ def test_a_quick_look_has_fewer_draws_of_the_same_plan(tmp_path):
         ("seed = 7", "seed = -1", r"line 20, \[fit\] seed: it must be at least 0"),
         ("seed = 7", "seed = true", r"seed: it must be a whole number, got True"),
         ("seed = 7", "holdout = 1", r"holdout: it must be at most 0\.9, got 1"),
-        ("seed = 7", "noise = -1", r'noise: it must be "infer" or a number above zero'),
+        ("seed = 7", "noise = -1", r'noise: it must be "infer", "varies" or a number'),
     ],
 )
 def test_a_mistake_is_named_with_its_line_and_the_fix(tmp_path, old, new, message):

@@ -86,13 +86,15 @@ class Fixed(OCBNNRegressor):
 
     def __init__(self, values, limits=None):
         self.values = values
-        self.noise_ = np.full((2, 4), 0.1)
         self.limits_ = limits
         self.draws_ = SimpleNamespace(size=2)
         self.verdict_ = SimpleNamespace(rhat_max=None, ess_min=None)
 
     def sample_functions(self, X, count=2):
         return np.stack([value + np.zeros((len(X), 4)) for value in self.values])
+
+    def sample_noise(self, X, count=2):
+        return np.full((2, len(X), 4), 0.1)
 
     def predict(self, X, return_std=False):
         functions = self.sample_functions(X)

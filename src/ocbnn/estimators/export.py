@@ -93,10 +93,12 @@ def _posterior(model: Any, X: np.ndarray, weights: bool) -> dict[str, Any]:
         for name, columns in (("log_g", logs), ("violation", broken)):
             table = np.stack(columns, axis=-1)
             found[name] = ((*lead, "rule"), _by_chain(draws, table))
-    noise = model._predictive.noise()
+    noise, dims = model._predictive.noise(), lead
+    if noise is None:
+        noise, dims = model._predictive.noise_at(X), (*lead, _place(model))
     if np.ptp(noise, axis=0).any():
         noise = _by_chain(draws, noise)
-        dims = (*lead, *(["output"] if several else []))
+        dims = (*dims, *(["output"] if several else []))
         found["noise"] = (dims, noise if several else noise[..., 0])
     if weights:
         flat = jax.vmap(model.target_.ravel)(draws.stacked())

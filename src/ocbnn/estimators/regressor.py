@@ -12,12 +12,21 @@ from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower, observation_noise, row_names
 from ocbnn.estimators.pictures import column_index, plot_functions
 from ocbnn.estimators.rulebook import bind_rules
-from ocbnn.posterior import GaussianNoise, Likelihood, TruncatedGaussian
+from ocbnn.networks import MLP
+from ocbnn.posterior import (
+    Gaussian,
+    GaussianNoise,
+    Likelihood,
+    TruncatedGaussian,
+    VaryingNoise,
+)
 from ocbnn.predictive.predictive import Limits
 from ocbnn.rules import Schema, output_limits
 
 # Typical noise before any data: a tenth of the outputs' spread, give or take e-fold.
 _NOISE_SHARE, _NOISE_SPREAD = 0.1, 1.0
+# Hidden units of the network that noise varies by.
+_NOISE_UNITS = 5
 
 
 class OCBNNRegressor(RegressorMixin, RuleFollower):
@@ -34,7 +43,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         weight_prior: `fan-in` or `isotropic` (the paper's).
         weight_scale: Its standard deviation.
         noise: Standard deviation of an observation in the units of `y`, one for all
-            outputs or a list with one for each; or `infer`.
+            outputs or a list with one for each; `infer` learns it, and `varies` learns
+            how it depends on the inputs.
         truncate: Observations, too, lie within the limits that rules without a region
             set for single outputs. Without it those rules bind the function alone.
         standardize: Work on standardised columns. Rules stay in your units.
@@ -51,7 +61,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         verdict_: Whether to trust them, in words.
         rules_: The rules, bound to columns.
         target_: The log density they were drawn from.
-        noise_: Every draw's noise, an array of (draws, outputs) in the units of `y`.
+        noise_: Every draw's noise, an array of (draws, outputs) in the units of `y`;
+            None when it varies, for which see `sample_noise`.
         limits_: Least and greatest observation of each output; None without `truncate`.
 
     Example:
@@ -147,6 +158,16 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         X = self._checked(X)
         low, high = self._predictive.interval(X, level, rng)
         return self._as_given(low), self._as_given(high)
+
+    def sample_noise(self, X: Any, count: int = 100) -> np.ndarray:
+        """The noise around functions drawn from the posterior, at the rows of `X`.
+
+        Returns:
+            Standard deviations, for the functions and in the shape that
+            `sample_functions` gives.
+        """
+        sds = self._predictive.noise_at(self._checked(X), count)
+        return sds[..., 0] if sds.shape[-1] == 1 else sds
 
     def sample_slopes(self, X: Any, *along: Any, count: int = 100) -> np.ndarray:
         """How fast functions drawn from the posterior change, at the rows of `X`.
@@ -260,11 +281,15 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             )
         return low, high
 
-    def _noise(self, units: Units, outputs: int) -> GaussianNoise:
+    def _noise(self, units: Units, outputs: int) -> Gaussian:
+        # In standard units; without them, outputs are taken to be of order one.
+        typical = jnp.full((outputs,), _NOISE_SHARE)
         if isinstance(self.noise, str) and self.noise == "infer":
-            # In standard units; without them, outputs are taken to be of order one.
-            sd = jnp.full((outputs,), _NOISE_SHARE)
-            return GaussianNoise(sd, _NOISE_SPREAD, known=False)
+            return GaussianNoise(typical, _NOISE_SPREAD, known=False)
+        if isinstance(self.noise, str) and self.noise == "varies":
+            inputs = len(units.x_scale)
+            network = MLP(inputs, (_NOISE_UNITS,), outputs, activation="tanh")
+            return VaryingNoise(typical, network, _NOISE_SPREAD)
         return GaussianNoise(jnp.asarray(self._known_noise(outputs) / units.y_scale))
 
     def _known_noise(self, outputs: int) -> np.ndarray:
@@ -274,9 +299,9 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             sd = np.array(np.nan)
         if sd.shape not in ((), (outputs,)) or not ((sd > 0) & (sd < np.inf)).all():
             raise SettingError(
-                'noise must be "infer" or a number above zero, the standard deviation '
-                "of an observation in the units of y, or a list of such numbers, one "
-                f"for each of {outputs} outputs, got {self.noise!r}."
+                'noise must be "infer", "varies", or a number above zero, the standard '
+                "deviation of an observation in the units of y, or a list of such "
+                f"numbers, one for each of {outputs} outputs, got {self.noise!r}."
             )
         return np.broadcast_to(sd, (outputs,))
 

@@ -45,6 +45,9 @@ from ocbnn.inference.mcmc import HamiltonianChain, HamiltonianPlan, Phase, climb
 # How many moves the estimate of the best step size looks back on, and how far from it
 # (in powers of e, per power of the step) a move may be and still teach something.
 _LOOK_BACK, _TRUST = 150.0, 1.5
+# A move whose squared energy error is this many times the wanted one has left the
+# dynamics: nothing it would find is trusted.
+_REFUSED = 1000.0
 
 
 class Learned(NamedTuple):
@@ -71,7 +74,8 @@ class DriftInfo(NamedTuple):
 
     logdensity: Float[Array, ""]
     energy_error: Float[Array, ""]  # squared, per dimension
-    divergent: Bool[Array, ""]
+    lost: Bool[Array, ""]  # the density was no number there
+    divergent: Bool[Array, ""]  # the move was refused
     step_size: Float[Array, ""]
 
 
@@ -122,14 +126,18 @@ class MicrocanonicalChain(StartedAlgorithm):
                 L=self.turn * size**0.5,
                 step_size=state.tuning.step_size,
             )
+        error = info.energy_change**2 / size
+        lost = ~jnp.asarray(info.nonans)
+        refused = lost | (error > _REFUSED * self.wanted_error)
         moved = Phase(after.position, after.logdensity, after.logdensity_grad)
-        told = DriftInfo(
-            moved.logdensity,
-            info.energy_change**2 / size,
-            ~jnp.asarray(info.nonans),
-            state.tuning.step_size,
+        moved = choose(refused, phase, moved)
+        # Refused, the chain stays and takes another heading.
+        other = jax.random.normal(
+            jax.random.fold_in(key, 1), (size,), moved.position.dtype
         )
-        return state._replace(phase=moved, momentum=after.momentum), told
+        momentum = jnp.where(refused, other / jnp.linalg.norm(other), after.momentum)
+        told = DriftInfo(moved.logdensity, error, lost, refused, state.tuning.step_size)
+        return state._replace(phase=moved, momentum=momentum), told
 
     def warmup(
         self, key: RandomKey, state: Drift, index: Int[Array, ""]
@@ -164,13 +172,13 @@ def _learn(learned: Learned, info: DriftInfo, wanted: float) -> Learned:
     decay = (_LOOK_BACK - 1.0) / (_LOOK_BACK + 1.0)
     ratio = jnp.clip(info.energy_error / wanted + 1e-8, 1e-8, 1e8)
     weight = jnp.exp(-0.5 * (jnp.log(ratio) / (6.0 * _TRUST)) ** 2)
-    weight = jnp.where(info.divergent, 0.0, weight)
+    weight = jnp.where(info.lost, 0.0, weight)
     relative = jnp.clip(info.step_size / learned.unit, 1e-3, 1e3)
     return learned._replace(
         error=decay * learned.error + weight * ratio / relative**6,
         weight=decay * learned.weight + weight,
         most=jnp.where(
-            info.divergent,
+            info.lost,
             jnp.minimum(learned.most, 0.8 * info.step_size),
             learned.most,
         ),

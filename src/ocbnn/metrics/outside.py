@@ -9,7 +9,7 @@ from ocbnn.predictive.predictive import Limits
 
 def mass_outside(
     values: Float[np.ndarray, "draws rows outputs"],
-    noise: Float[np.ndarray, "draws outputs"],
+    noise: Float[np.ndarray, "draws #rows outputs"],
     box: Limits,
     limits: Limits | None = None,
 ) -> Float[np.ndarray, " rows"]:
@@ -17,20 +17,19 @@ def mass_outside(
 
     Args:
         values: Every draw's function at every row.
-        noise: Every draw's noise.
+        noise: Every draw's noise, at every row or one for all.
         box: The least and the greatest allowed value of each output.
         limits: Between which observations lie anyway; None when anywhere.
 
-    >>> values, noise = np.zeros((1, 1, 1)), np.ones((1, 1))
+    >>> values, noise = np.zeros((1, 1, 1)), np.ones((1, 1, 1))
     >>> mass_outside(values, noise, (np.array([0.0]), np.array([np.inf])))
     array([0.5])
     """
-    sd = noise[:, None]
     low, high = box
     if limits is not None:
         low, high = np.maximum(low, limits[0]), np.minimum(high, limits[1])
-    logs = truncated.log_mass(low, high, values, sd)
+    logs = truncated.log_mass(low, high, values, noise)
     if limits is not None:
-        logs = logs - truncated.log_mass(*limits, values, sd)
+        logs = logs - truncated.log_mass(*limits, values, noise)
     inside = np.exp(logs.sum(axis=-1)).mean(axis=0)
     return np.clip(1.0 - inside, 0.0, 1.0)

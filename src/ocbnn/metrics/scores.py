@@ -23,18 +23,19 @@ def rmse(
 
 def mean_log_likelihood(
     values: Float[np.ndarray, "draws rows outputs"],
-    noise: Float[np.ndarray, "draws outputs"],
+    noise: Float[np.ndarray, "draws #rows outputs"],
     truth: Table,
     limits: Limits | None = None,
 ) -> float:
     """Mean log density of the truth under the mixture of all draws' normals.
 
-    With `limits`, those normals are cut off there, as by `truncate=True`.
+    `noise` has one row for each of the truth, or one for all. With `limits`, those
+    normals are cut off there, as by `truncate=True`.
     """
-    gap = (truth[None] - values) / noise[:, None]
-    logs = -0.5 * gap**2 - np.log(noise)[:, None] - 0.5 * np.log(2 * np.pi)
+    gap = (truth[None] - values) / noise
+    logs = -0.5 * gap**2 - np.log(noise) - 0.5 * np.log(2 * np.pi)
     if limits is not None:
-        logs = logs - log_mass(*limits, values, noise[:, None])
+        logs = logs - log_mass(*limits, values, noise)
     per_row = logsumexp(logs.sum(axis=-1), axis=0) - np.log(len(values))
     return float(per_row.mean())
 

@@ -8,8 +8,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ocbnn.core.errors import DataError, SettingError
-from ocbnn.core.types import Outputs, Position, RandomKey, Scalar, Targets
-from ocbnn.networks.base import array_spec
+from ocbnn.core.types import Inputs, Outputs, Position, RandomKey, Scalar, Targets
+from ocbnn.networks.base import Network, array_spec
+from ocbnn.priors.weights import WeightPrior
+
+Noise = Float[Array, "#rows outputs"]
 
 
 class Likelihood(eqx.Module):
@@ -32,16 +35,53 @@ class Likelihood(eqx.Module):
 
     @abc.abstractmethod
     def loglik(
-        self, parameters: Position, outputs: Outputs, targets: Targets
+        self, parameters: Position, inputs: Inputs, outputs: Outputs, targets: Targets
     ) -> Float[Array, " rows"]:
-        """Log density of each observed row."""
+        """Log density of each observed row, given the network's outputs there."""
 
     def check(self, outputs: int, targets: Targets | None) -> None:
         """Refuse a network or targets of another shape, which would broadcast."""
 
 
-class GaussianNoise(Likelihood):
-    r"""$y \sim N(\phi(x), \sigma^2)$ for every output, with $\sigma$ known or inferred.
+class Gaussian(Likelihood):
+    r"""$y \sim N(\phi(x), \sigma(x)^2)$ for every output. Subclasses say what σ is."""
+
+    sd: eqx.AbstractVar[Float[Array, " outputs"]]
+
+    @abc.abstractmethod
+    def noise(self, parameters: Position, inputs: Inputs) -> Noise:
+        """The standard deviation of every output, at every input or at all alike."""
+
+    def loglik(
+        self,
+        parameters: Position,
+        inputs: Inputs,
+        outputs: Outputs,
+        targets: Float[Array, "rows outputs"],
+    ) -> Float[Array, " rows"]:
+        """Independent normals, added up over the outputs of a row."""
+        sd = self.noise(parameters, inputs).astype(outputs.dtype)
+        gap = (targets - outputs) / sd
+        constant = jnp.sum(jnp.log(sd) + 0.5 * jnp.log(2.0 * jnp.pi), axis=1)
+        return -0.5 * jnp.sum(gap**2, axis=1) - constant
+
+    def check(self, outputs: int, targets: Targets | None) -> None:
+        """One standard deviation and one column of targets per output."""
+        if self.sd.shape != (outputs,):
+            raise SettingError(
+                f"the noise needs one standard deviation for each of {outputs} "
+                f"outputs, got an array of shape {self.sd.shape}. Write "
+                f"GaussianNoise.fixed(0.1, outputs={outputs})."
+            )
+        if targets is not None and targets.shape[1:] != (outputs,):
+            raise DataError(
+                f"targets must have shape (rows, {outputs}), one column per output of "
+                f"the network, got {targets.shape}. Write Y[:, None] for one output."
+            )
+
+
+class GaussianNoise(Gaussian):
+    r"""Noise that is the same at every input, known or inferred.
 
     When inferred, $\log\sigma_o \sim N(\log s_o, w^2)$ for each output $o$: `sd` is the
     prior's median $s$ and `spread` its width $w$; zero spread means known.
@@ -70,9 +110,10 @@ class GaussianNoise(Likelihood):
         """One log standard deviation per output, if inferred."""
         return {} if self.known else {"log_sd": array_spec(self.sd.size)}
 
-    def noise(self, parameters: Position) -> Float[Array, " outputs"]:
-        """The standard deviation of every output."""
-        return self.sd if self.known else jnp.exp(parameters["log_sd"])
+    def noise(self, parameters: Position, inputs: Inputs) -> Noise:
+        """The standard deviation of every output, whatever the inputs."""
+        sd = self.sd if self.known else jnp.exp(parameters["log_sd"])
+        return sd[None]
 
     def sample_parameters(self, key: RandomKey) -> Position:
         """Log-normal noise."""
@@ -89,30 +130,43 @@ class GaussianNoise(Likelihood):
         constant = jnp.log(self.spread) + 0.5 * jnp.log(2 * jnp.pi)
         return jnp.sum(-0.5 * gap**2 - constant)
 
-    def loglik(
-        self,
-        parameters: Position,
-        outputs: Outputs,
-        targets: Float[Array, "rows outputs"],
-    ) -> Float[Array, " rows"]:
-        """Independent normals, added up over the outputs of a row."""
-        sd = self.noise(parameters).astype(outputs.dtype)
-        gap = (targets - outputs) / sd[None]
-        constant = jnp.sum(jnp.log(sd) + 0.5 * jnp.log(2.0 * jnp.pi))
-        return -0.5 * jnp.sum(gap**2, axis=1) - constant
+
+class VaryingNoise(Gaussian):
+    r"""Noise that depends on the input, by a small network of its own.
+
+    $\log\sigma_o(x) = \log s_o + w\,\psi_o(x)$, where the weights of $\psi$ are part of
+    the position and have the `fan-in` prior: `sd` is the prior's median $s$ at every
+    input, and `spread` the factor $w$ by which the network's values count.
+    """
+
+    sd: Float[Array, " outputs"]
+    network: Network
+    spread: float = 1.0
+
+    def shapes(self) -> Position:
+        """The weights of the noise's network."""
+        return self.network.shapes()
+
+    def noise(self, parameters: Position, inputs: Inputs) -> Noise:
+        """The standard deviation of every output at every input."""
+        logs = self.spread * self.network.batch(parameters, inputs)
+        return self.sd.astype(logs.dtype)[None] * jnp.exp(logs)
+
+    def sample_parameters(self, key: RandomKey) -> Position:
+        """Weights from their prior."""
+        return WeightPrior("fan-in").sample(key, self.network)
+
+    def log_prior(self, parameters: Position) -> Scalar:
+        """The prior of the weights."""
+        return WeightPrior("fan-in").logdensity(self.network, parameters)
 
     def check(self, outputs: int, targets: Targets | None) -> None:
-        """One standard deviation and one column of targets per output."""
-        if self.sd.shape != (outputs,):
+        """One output of the noise's network for each of the function's."""
+        super().check(outputs, targets)
+        if self.network.outputs != outputs:
             raise SettingError(
-                f"the noise needs one standard deviation for each of {outputs} "
-                f"outputs, got an array of shape {self.sd.shape}. Write "
-                f"GaussianNoise.fixed(0.1, outputs={outputs})."
-            )
-        if targets is not None and targets.shape[1:] != (outputs,):
-            raise DataError(
-                f"targets must have shape (rows, {outputs}), one column per output of "
-                f"the network, got {targets.shape}. Write Y[:, None] for one output."
+                f"the noise's network must have {outputs} outputs, as many as the "
+                f"function has, got {self.network.outputs}."
             )
 
 
@@ -132,7 +186,11 @@ class Categorical(Likelihood):
         return jnp.zeros(())
 
     def loglik(
-        self, parameters: Position, outputs: Outputs, targets: Int[Array, " rows"]
+        self,
+        parameters: Position,
+        inputs: Inputs,
+        outputs: Outputs,
+        targets: Int[Array, " rows"],
     ) -> Float[Array, " rows"]:
         """The log probability of the observed class."""
         logs = jax.nn.log_softmax(outputs, axis=1)

@@ -159,7 +159,7 @@ class Target(eqx.Module):
         X, Y, factor = self._batch(key_rows)
         if X is not None and Y is not None:
             values = self.network.noisy_batch(mean.weights, sd.weights, key_units, X)
-            logs = self.likelihood.loglik(position.noise, values, Y)
+            logs = self.likelihood.loglik(position.noise, X, values, Y)
             total = total + factor * jnp.sum(logs)
         points = self._fresh_points(key_points)
         rules, _ = self._added(position, points, None, None, 1.0)
@@ -212,7 +212,7 @@ class Target(eqx.Module):
         split = _split_rows(values, [block.shape[0] for block in blocks])
         data = jnp.zeros((), values.dtype)
         if X is not None and Y is not None:
-            logs = self.likelihood.loglik(position.noise, split[0], Y)
+            logs = self.likelihood.loglik(position.noise, X, split[0], Y)
             data, split = factor * jnp.sum(logs), split[1:]
         rules = [
             term.log_g(xs, self._in_units(ys), self.function(position))

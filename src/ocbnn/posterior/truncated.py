@@ -10,8 +10,8 @@ from jax.scipy.special import log_ndtr
 from jaxtyping import Array, Float
 
 from ocbnn.core.errors import SettingError
-from ocbnn.core.types import Outputs, Position, RandomKey, Scalar, Targets
-from ocbnn.posterior.likelihoods import GaussianNoise, Likelihood
+from ocbnn.core.types import Inputs, Outputs, Position, RandomKey, Scalar, Targets
+from ocbnn.posterior.likelihoods import Gaussian, Likelihood
 
 # The normal's mass this far below another point is nothing, even beside a tail.
 _FAR = 100.0
@@ -22,7 +22,7 @@ _TAIL = -30.0
 class TruncatedGaussian(Likelihood):
     """Gaussian noise within limits on every output; ±inf where there is none."""
 
-    inner: GaussianNoise
+    inner: Gaussian
     low: Float[np.ndarray, " outputs"]  # in double precision, so that answers are too
     high: Float[np.ndarray, " outputs"]
 
@@ -41,15 +41,16 @@ class TruncatedGaussian(Likelihood):
     def loglik(
         self,
         parameters: Position,
+        inputs: Inputs,
         outputs: Outputs,
         targets: Float[Array, "rows outputs"],
     ) -> Float[Array, " rows"]:
         """The normal's log density less the log of its mass in the box."""
-        sd = self.inner.noise(parameters).astype(outputs.dtype)
+        sd = self.inner.noise(parameters, inputs).astype(outputs.dtype)
         low, high = (jnp.asarray(end)[None] for end in (self.low, self.high))
         low, high = low.astype(outputs.dtype), high.astype(outputs.dtype)
-        mass = log_mass(low, high, outputs, sd[None])
-        return self.inner.loglik(parameters, outputs, targets) - jnp.sum(mass, axis=1)
+        cut = jnp.sum(log_mass(low, high, outputs, sd), axis=1)
+        return self.inner.loglik(parameters, inputs, outputs, targets) - cut
 
     def check(self, outputs: int, targets: Targets | None) -> None:
         """One pair of limits per output, the lower one first."""

@@ -44,8 +44,9 @@ def _rows(target: Target, positions: Position, batch: int) -> Float[Array, "draw
     def one(position: Position) -> Array:
         if target.X is None or target.Y is None:
             return jnp.zeros((0,))
-        values = target.network.batch(position.weights, target.X)
-        return target.likelihood.loglik(position.noise, values, target.Y)
+        X, Y = target.X, target.Y
+        values = target.network.batch(position.weights, X)
+        return target.likelihood.loglik(position.noise, X, values, Y)
 
     positions = jax.tree.map(jnp.asarray, positions)
     return jax.lax.map(one, positions, batch_size=batch)

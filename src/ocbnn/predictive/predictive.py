@@ -16,6 +16,7 @@ from ocbnn.core.units import Units
 from ocbnn.networks import Network
 from ocbnn.posterior import (
     Categorical,
+    Gaussian,
     GaussianNoise,
     Likelihood,
     Model,
@@ -24,6 +25,7 @@ from ocbnn.posterior import (
 from ocbnn.predictive import truncated
 
 FunctionValues = Float[np.ndarray, "draws rows outputs"]
+NoiseValues = Float[np.ndarray, "draws #rows outputs"]
 Limits = tuple[Float[np.ndarray, " outputs"], Float[np.ndarray, " outputs"]]
 
 # Values held at a time, so that memory does not grow with the number of rows.
@@ -84,9 +86,9 @@ class Predictive:
 
         Without limits on observations the mean is also that of the function.
         """
-        noise, limits = self.noise()[:, None], self.limits()
+        limits = self.limits()
         means, sds = [], []
-        for block in self._blocks(X):
+        for block, noise in self._observed_blocks(X):
             centre, variance = block, noise**2
             if limits is not None:
                 centre, variance = truncated.mean_and_variance(*limits, block, noise)
@@ -106,8 +108,7 @@ class Predictive:
         shape = (self.size, 1, self.network.outputs)
         steps = None if rng is None else rng.standard_normal(shape)
         ends = []
-        for functions in self._blocks(X):
-            values = functions if steps is None else self._observed(functions, steps)
+        for values in self._blocks(X) if steps is None else self._observed(X, steps):
             ends.append(np.quantile(values, tails, axis=0))
         low, high = np.concatenate(ends, axis=1)
         return low, high
@@ -128,17 +129,26 @@ class Predictive:
         # Single precision adds up to one only nearly, and some callers insist.
         return means / means.sum(axis=1, keepdims=True)
 
-    def noise(self) -> Float[np.ndarray, "draws outputs"]:
-        """Every draw's noise standard deviation; zero for classes."""
-        likelihood = self.likelihood
-        if isinstance(likelihood, TruncatedGaussian):
-            likelihood = likelihood.inner
-        if not isinstance(likelihood, GaussianNoise):
+    def noise(self) -> Float[np.ndarray, "draws outputs"] | None:
+        """Every draw's noise where it is one for all inputs; zero for classes."""
+        likelihood = self._gaussian()
+        if likelihood is None:
             return np.zeros((self.size, self.network.outputs))
-        scale = 1.0 if self.units is None else self.units.y_scale
+        if not isinstance(likelihood, GaussianNoise):
+            return None
         if likelihood.known:
-            return scale * np.tile(np.asarray(likelihood.sd), (self.size, 1))
-        return scale * np.exp(np.asarray(self.draws.noise["log_sd"], float))
+            return self._scale * np.tile(np.asarray(likelihood.sd), (self.size, 1))
+        return self._scale * np.exp(np.asarray(self.draws.noise["log_sd"], float))
+
+    def noise_at(
+        self, X: Float[np.ndarray, "rows inputs"], most: int | None = None
+    ) -> FunctionValues:
+        """Every draw's noise at every row, for the draws that `functions` takes."""
+        some = self if most is None or most >= self.size else self._some(most)
+        same = some.noise()
+        if same is not None:
+            return np.repeat(same[:, None], len(X), axis=1)
+        return np.concatenate(list(some._noise_blocks(X)), axis=1)
 
     def limits(self) -> Limits | None:
         """The least and the greatest observation there can be, if there is one."""
@@ -148,12 +158,25 @@ class Predictive:
         low, high = ends if self.units is None else map(self.units.outputs, ends)
         return low, high
 
-    def _observed(self, functions: FunctionValues, steps: np.ndarray) -> np.ndarray:
+    def _observed(
+        self, X: Float[np.ndarray, "rows inputs"], steps: np.ndarray
+    ) -> Iterator[FunctionValues]:
         """Observations that lie standard normal `steps` from the functions."""
-        noise, limits = self.noise()[:, None], self.limits()
-        if limits is None:
-            return functions + noise * steps
-        return truncated.quantile(*limits, functions, noise, ndtr(steps))
+        limits = self.limits()
+        for functions, noise in self._observed_blocks(X):
+            if limits is None:
+                yield functions + noise * steps
+            else:
+                yield truncated.quantile(*limits, functions, noise, ndtr(steps))
+
+    @property
+    def _scale(self) -> float | np.ndarray:
+        return 1.0 if self.units is None else self.units.y_scale
+
+    def _gaussian(self) -> Gaussian | None:
+        inner = self.likelihood
+        inner = inner.inner if isinstance(inner, TruncatedGaussian) else inner
+        return inner if isinstance(inner, Gaussian) else None
 
     def _some(self, most: int) -> "Predictive":
         rows = np.unique(np.linspace(0, self.size - 1, most).astype(int))
@@ -166,6 +189,25 @@ class Predictive:
         for xs, count in self._padded(X):
             values = np.asarray(_values(self.network, weights, xs), float)[:, :count]
             yield values if self.units is None else self.units.outputs(values)
+
+    def _observed_blocks(
+        self, X: Float[np.ndarray, "rows inputs"]
+    ) -> Iterator[tuple[FunctionValues, NoiseValues]]:
+        """Function values and the noise around them, a block of rows at a time."""
+        yield from zip(self._blocks(X), self._noise_blocks(X), strict=True)
+
+    def _noise_blocks(
+        self, X: Float[np.ndarray, "rows inputs"]
+    ) -> Iterator[NoiseValues]:
+        """The noise at the same blocks of rows, one row where all have the same."""
+        same, likelihood = self.noise(), self._gaussian()
+        parameters = jax.tree.map(jnp.asarray, self.draws.noise)
+        for xs, count in self._padded(X):
+            if same is not None or likelihood is None:
+                yield np.asarray(same)[:, None]
+            else:
+                noise = np.asarray(_noise(likelihood, parameters, xs), float)
+                yield self._scale * noise[:, :count]
 
     def _padded(
         self, X: Float[np.ndarray, "rows inputs"]
@@ -187,6 +229,11 @@ class Predictive:
 @eqx.filter_jit
 def _values(network: Network, weights: Position, xs: Inputs) -> jax.Array:
     return jax.vmap(network.batch, in_axes=(0, None))(weights, xs)
+
+
+@eqx.filter_jit
+def _noise(likelihood: Gaussian, parameters: Position, xs: Inputs) -> jax.Array:
+    return jax.vmap(likelihood.noise, in_axes=(0, None))(parameters, xs)
 
 
 @eqx.filter_jit

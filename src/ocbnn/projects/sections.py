@@ -116,7 +116,8 @@ class Fit(Section):
     noise: Any = Field(
         default="infer",
         description="standard deviation of a measurement in the units of the output (a "
-        "list for several outputs), or `infer`; regression only",
+        "list for several outputs); `infer` learns it, and `varies` learns how it "
+        "depends on the inputs; regression only",
         examples=[0.5],
     )
     truncate: bool = Field(
@@ -138,12 +139,12 @@ class Fit(Section):
     @classmethod
     def _is_noise(cls, value: object) -> object:
         numbers = value if isinstance(value, list) and value else [value]
-        if value == "infer" or all(
+        if value in ("infer", "varies") or all(
             isinstance(one, (int, float)) and not isinstance(one, bool) and one > 0
             for one in numbers
         ):
             return value
-        raise ValueError('must be "infer" or a number above zero')
+        raise ValueError('must be "infer", "varies" or a number above zero')
 
 
 class RuleText(Section):

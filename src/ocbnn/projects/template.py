@@ -203,7 +203,8 @@ def _fit(start: "Start") -> list[str]:
     if start.task == "regression":
         lines += [
             "# How far a measurement of the output scatters (its standard deviation),",
-            '# if you know it: a number in its own units. "infer" learns it.',
+            '# if you know it: a number in its own units. "infer" learns it, and',
+            '# "varies" how it depends on the inputs.',
             'noise = "infer"',
         ]
     return [*lines, ""]

@@ -194,7 +194,7 @@ def measure(model: OCBNNRegressor, problem: Problem, states: States) -> Numbers:
     """
     mean, sd = model.predict(states.X, return_std=True)
     values = model.sample_functions(states.X, model.draws_.size)
-    noise, own = model.noise_, model.limits_
+    noise, own = model.sample_noise(states.X, model.draws_.size), model.limits_
     low, high = problem.limits
     logs = norm.logpdf(states.Y, mean, sd)
     return {

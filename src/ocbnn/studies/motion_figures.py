@@ -118,7 +118,7 @@ def density(
 ) -> np.ndarray:
     """The predictive density of one angle at one state, over a grid of angles."""
     values = model.sample_functions(x[None], model.draws_.size)[:, 0, column, None]
-    sd = model.noise_[:, column, None]
+    sd = model.sample_noise(x[None], model.draws_.size)[:, 0, column, None]
     heights = norm.pdf(angles[None], values, sd)
     if model.limits_ is not None:
         low, high = (ends[column : column + 1] for ends in model.limits_)
@@ -134,8 +134,9 @@ def _outside(
     one = slice(column, column + 1)
     cut = lambda ends: (ends[0][one], ends[1][one])
     values = model.sample_functions(states.X, model.draws_.size)[..., one]
+    noise = model.sample_noise(states.X, model.draws_.size)[..., one]
     own = None if model.limits_ is None else cut(model.limits_)
-    return mass_outside(values, model.noise_[:, one], cut(problem.limits), own)
+    return mass_outside(values, noise, cut(problem.limits), own)
 
 
 def _numbers(scene: Scene, preset: str) -> Numbers:

@@ -11,6 +11,7 @@ import numpy as np
 from ocbnn.core.errors import SettingError
 from ocbnn.core.versions import library_versions
 from ocbnn.plots.style import save
+from ocbnn.studies.algorithms import AlgorithmStudy
 from ocbnn.studies.base import PRESETS, Request, Result, Study
 from ocbnn.studies.clinical import ClinicalStudy
 from ocbnn.studies.motion_report import MotionFigure, MotionTable
@@ -28,7 +29,8 @@ _PAPER: dict[str, Study] = {
         MotionFigure(),
     )
 }
-_STUDIES: dict[str, Study] = {**_PAPER, "uci": UciStudy()}
+_OTHERS: dict[str, Study] = {one.name: one for one in (UciStudy(), AlgorithmStudy())}
+_STUDIES: dict[str, Study] = {**_PAPER, **_OTHERS}
 STUDIES = (*_STUDIES, "toys", "all")
 
 
@@ -84,7 +86,7 @@ def reproduce(
             f"there is no preset {preset!r}: write one of {', '.join(PRESETS)}."
         )
     names = names_for(name)
-    if data is not None and (len(names) > 1 or name in (*TOYS, "uci")):
+    if data is not None and (len(names) > 1 or name in (*TOYS, *_OTHERS)):
         raise SettingError(
             f"{name!r} does not read recordings from one folder, so data={str(data)!r} "
             "has no meaning for it. Name one study that does, such as table1."
