@@ -365,3 +365,20 @@ def test_unknown_settings_of_a_plan_point_to_a_newer_version():
         plan_from_plain({"name": "Algorithm", "settings": {}})
     with pytest.raises(SettingError):
         plan_from_plain({"name": "HMC", "settings": {"chains": 0}})
+
+
+@pytest.mark.parametrize(
+    ("labels", "kept"),
+    [
+        (["a", "b"], ["a", "b"]),
+        (np.array([7, 3]), [7, 3]),
+        (pd.to_datetime(["2026-01-01", "2026-01-02"]), ["2026-01-01 00:00:00"]),
+    ],
+)
+def test_names_of_rows_come_back(tmp_path, labels, kept):
+    rows = pd.DataFrame({"x": [0.0, 1.0]}, index=labels)
+    made = OCBNNRegressor(hidden=(2,), noise=0.1, inference=QUICK, random_state=0)
+    made.fit(rows, [0.0, 1.0]).save(tmp_path / "m.ocbnn")
+    assert ocbnn.load(tmp_path / "m.ocbnn")._row_names[: len(kept)] == kept
+    made.save(tmp_path / "bare.ocbnn", data=False)
+    assert ocbnn.load(tmp_path / "bare.ocbnn")._row_names is None

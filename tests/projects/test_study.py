@@ -118,6 +118,54 @@ def test_what_only_python_can_say_is_refused_by_name(tmp_path):
         study_of(tmp_path, text)
 
 
+WARM = """\
+[inference]
+algorithm = "warm-start"
+iterations = 50
+
+[inference.sampler]
+algorithm = "nuts"
+chains = 3
+"""
+
+
+def warm(old="", new=""):
+    text = GOOD.replace('[inference]\nalgorithm = "nuts"\ndraws = 40\n', WARM)
+    return text.replace(old, new, 1)
+
+
+def test_an_algorithm_may_have_another_inside(tmp_path):
+    study = study_of(tmp_path, warm())
+    expected = ocbnn.WarmStart(sampler=ocbnn.NUTS(chains=3), iterations=50)
+    assert study.inference == expected
+    quick = study.quick().inference
+    assert (quick.chains, quick.sampler.draws, quick.iterations) == (2, 100, 50)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"nuts"', '"nutz"', r"line 20, .*sampler.* 'nutz'\. Did you mean `nuts`\?"),
+        ("chains = 3", "chians = 3", r"line 21, .*chians: .*Did you mean `chains`\?"),
+        ("chains = 3", "chains = 0", r"line 21, .*chains: .*got 0"),
+        ("iterations", "chains", r"line 17, .*chains: .*\[inference\.sampler\]"),
+        ("iterations = 50", "sampler = 5", r"sampler: .*Write a section for it"),
+    ],
+)
+def test_mistakes_inside_are_named_in_their_place(tmp_path, old, new, message):
+    text = warm(old, new)
+    if new == "sampler = 5":
+        text = text.replace('[inference.sampler]\nalgorithm = "nuts"\nchains = 3\n', "")
+    with pytest.raises(SettingError, match=message):
+        study_of(tmp_path, text)
+
+
+def test_warmup_of_a_climb_is_its_iterations(tmp_path):
+    text = GOOD.replace('"nuts"', '"vi"').replace("draws = 40", "warmup = 5")
+    with pytest.raises(SettingError, match=r"line 17, .*warmup: .*Write iterations"):
+        study_of(tmp_path, text)
+
+
 def test_a_file_that_is_no_study_file_is_refused(tmp_path):
     with pytest.raises(SettingError, match="there is no such study file"):
         read_study(tmp_path / "none.toml")

@@ -102,6 +102,7 @@ def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
     model.schema_ = _schema(model, document["schema"])
     model.rules_ = bind_rules(model.rules, model.schema_)
     model._X, model._Y = _data(model, document, arrays)
+    model._row_names = _row_names(document, 0 if model._X is None else len(model._X))
     model.choice_ = _choice(model, document)
     _restore_target(model, document, arrays)
     model.draws_ = _draws(model, document["draws"], arrays)
@@ -172,6 +173,19 @@ def _data(
     if codes.min() < 0 or codes.max() >= len(schema.classes):
         raise StorageError("the array 'data/Y' names classes that are not there.")
     return X, codes
+
+
+def _row_names(document: dict[str, Any], rows: int) -> list[str | int] | None:
+    # Not in files of ocbnn before labels were kept.
+    names = document.get("row_names")
+    if names is None:
+        return None
+    plain = isinstance(names, list) and all(type(n) in (str, int) for n in names)
+    if not plain or len(names) != rows:
+        raise StorageError(
+            f"'row_names' needs a text or number for each of {rows} rows."
+        )
+    return names
 
 
 def _restore_target(

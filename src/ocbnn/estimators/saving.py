@@ -37,6 +37,7 @@ def save_model(
         "schema": _schema(model),
         "rules": _rules(model, arrays, data=data),
         "data": bool(data),
+        "row_names": _row_names(model) if data else None,
         "units": _units(model, arrays),
         "choice": _fields(model.choice_, "choice_", without=("plan",)),
         "draws": _draws(model.draws_, left, arrays),
@@ -145,6 +146,14 @@ def _schema(model: Any) -> dict[str, Any]:
         return {**said, "y_ndim": model._y_ndim}
     labels = to_plain(list(schema.classes), "classes")
     return {**said, "classes": labels, "classes_dtype": model.classes_.dtype.str}
+
+
+def _row_names(model: Any) -> list[str | int] | None:
+    """A data frame's labels; those that are neither text nor whole numbers as text."""
+    names = getattr(model, "_row_names", None)
+    if names is None:
+        return None
+    return [int(n) if isinstance(n, (int, np.integer)) else str(n) for n in names]
 
 
 def _rules(model: Any, arrays: dict[str, Any], *, data: bool) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ class DescentPlan(Plan):
     """
 
     chains: int = 1
-    warmup: int = 0
+    warmup: int = dataclasses.field(init=False, repr=False)  # the iterations
     draws: int = 1
     thin: int = 0
     iterations: int = 5000

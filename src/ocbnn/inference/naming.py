@@ -26,8 +26,7 @@ def plan_to_plain(plan: Plan, place: str = "the plan") -> dict[str, Any]:
         )
     settings = {
         field.name: to_plain(getattr(plan, field.name), f"{name}.{field.name}", tell)
-        for field in dataclasses.fields(plan)
-        if field.init
+        for field in _settings(plan)
     }
     return {TAG: {"name": name, "settings": settings}}
 
@@ -58,11 +57,18 @@ def plan_from_plain(said: Any) -> Plan:
             f"{name} has no setting {unknown[0][:40]!r} in this ocbnn. It may have "
             "been saved by a newer one: update ocbnn."
         )
-    makers = {TAG: plan_from_plain}
+    makers, given = {TAG: plan_from_plain}, {f.name for f in _settings(kind)}
     values = {
-        key: from_plain(v, f"{name}.{key}", makers) for key, v in settings.items()
+        key: from_plain(v, f"{name}.{key}", makers)
+        for key, v in settings.items()
+        if key in given
     }
     return kind(**values)
+
+
+def _settings(plan: Any) -> list[dataclasses.Field[Any]]:
+    """The fields that a person sets; others follow from them."""
+    return [field for field in dataclasses.fields(plan) if field.init]
 
 
 def _known() -> dict[str, type[Plan]]:

@@ -115,6 +115,11 @@ class WarmStart(Plan):
         learning_rate: Adam's first step size; it fades to nothing.
     """
 
+    # No settings of this plan: they are the sampler's, and said there.
+    chains: int = dataclasses.field(init=False, repr=False)
+    warmup: int = dataclasses.field(init=False, repr=False)
+    draws: int = dataclasses.field(init=False, repr=False)
+    thin: int = dataclasses.field(init=False, repr=False)
     sampler: Any = dataclasses.field(default_factory=lambda: MCLMC(chains=8))
     iterations: int = 3000
     learning_rate: float = 0.01

@@ -42,17 +42,22 @@ def plain_model(
         kind, example = _in_file(hints[field.name]), _example(field)
         if kind is None and unknown is not None:
             kind, example = unknown
-        if field.name in leave_out or kind is None:
+        if field.name in leave_out or kind is None or not field.init:
             continue
         keys[field.name] = (kind | None, Field(None, examples=[example]))
     return create_model(source.__name__, __base__=base or Section, **keys)
 
 
-def python_only(source: type) -> list[str]:
-    """The fields that only Python can set."""
+def python_only(source: type) -> set[str]:
+    """The fields that no plain value can set."""
     hints = get_type_hints(source)
-    fields = dataclasses.fields(source)
-    return [field.name for field in fields if _in_file(hints[field.name]) is None]
+    fields = [field for field in dataclasses.fields(source) if field.init]
+    return {field.name for field in fields if _in_file(hints[field.name]) is None}
+
+
+def inherited(source: type) -> set[str]:
+    """The fields that follow from others."""
+    return {field.name for field in dataclasses.fields(source) if not field.init}
 
 
 def _in_file(hint: Any) -> Any:

@@ -117,8 +117,11 @@ def spell_key(key: Key) -> str:
 
     >>> spell_key(("fit", "seed")), spell_key(("rules", 1, "rule")), spell_key(("x",))
     ('[fit] seed', 'rule 2, rule', 'x')
+    >>> spell_key(("inference", "sampler", "chains"))
+    '[inference.sampler] chains'
     """
     if key[:1] == ("rules",) and len(key) > 1 and isinstance(key[1], int):
         return ", ".join([f"rule {key[1] + 1}", *map(str, key[2:])])
     named = [str(part) for part in key if isinstance(part, str)]
-    return f"[{named[0]}] {named[1]}" if len(named) > 1 else ".".join(named)
+    *section, last = named
+    return f"[{'.'.join(section)}] {last}" if section else last

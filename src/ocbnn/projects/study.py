@@ -8,7 +8,7 @@ from ocbnn.core.errors import RuleError, SettingError
 from ocbnn.core.words import listing, suggest
 from ocbnn.inference import PLANS, Plan
 from ocbnn.networks import MLP
-from ocbnn.projects.mirrors import plain_model, python_only
+from ocbnn.projects.mirrors import inherited, plain_model, python_only
 from ocbnn.projects.mistakes import checked
 from ocbnn.projects.sections import Inference, StudyText
 from ocbnn.projects.source import Source, read_source
@@ -77,25 +77,53 @@ def make_plan(source: Source, said: Inference) -> Plan | str:
     name, settings = said.algorithm.lower(), dict(said.model_extra or {})
     if name == "auto" and not settings:
         return name
-    if name not in PLANS:
+    return _plan(source, ("inference",), said.algorithm, settings)
+
+
+def _plan(
+    source: Source, place: tuple[str, ...], algorithm: str, settings: dict[str, Any]
+) -> Plan:
+    if algorithm.lower() not in PLANS:
         raise source.mistake(
-            ("inference", "algorithm"),
-            f"there is no algorithm {said.algorithm!r}.{suggest(name, PLANS)} Write "
-            f"one of {listing(PLANS, 30)}.",
+            (*place, "algorithm"),
+            f"there is no algorithm {algorithm!r}.{suggest(algorithm.lower(), PLANS)} "
+            f"Write one of {listing(PLANS, 30)}.",
         )
-    kind = PLANS[name]
-    for key in settings:
-        if key in python_only(kind):
-            raise source.mistake(
-                ("inference", key), "this can be set in Python only. Leave it out."
-            )
-    values = checked(plain_model(kind), settings, source, ("inference",))
+    kind = PLANS[algorithm.lower()]
+    plans = {}
+    for key in python_only(kind) & settings.keys():
+        if not isinstance(settings[key], dict):
+            raise source.mistake((*place, key), _not_in_a_file(key))
+        inner = dict(settings.pop(key))
+        name = str(inner.pop("algorithm", "mclmc"))
+        plans[key] = _plan(source, (*place, key), name, inner)
+    for key in inherited(kind) & settings.keys():
+        raise source.mistake((*place, key), _not_a_setting(algorithm, kind))
+    values = checked(plain_model(kind), settings, source, place)
     given = {key: _hashable(getattr(values, key)) for key in settings}
     try:
-        return kind(**given)
+        return kind(**given, **plans)
     except SettingError as error:
-        named = [key for key in given if f"({key}=" in str(error)]
-        raise source.mistake(("inference", *named[:1]), str(error)) from None
+        named = [key for key in {**given, **plans} if f"({key}=" in str(error)]
+        raise source.mistake((*place, *named[:1]), str(error)) from None
+
+
+def _not_a_setting(algorithm: str, kind: type[Plan]) -> str:
+    if "sampler" in python_only(kind):
+        return (
+            f"{algorithm} takes this from its sampler. Write a section "
+            "[inference.sampler], and this below it."
+        )
+    return f"for {algorithm} this is the number of iterations. Write iterations."
+
+
+def _not_in_a_file(key: str) -> str:
+    if key == "sampler":
+        return (
+            "this is an algorithm with settings of its own. Write a section for it, "
+            '[inference.sampler], that begins with algorithm = "nuts".'
+        )
+    return "this can be set in Python only. Leave it out."
 
 
 def _hashable(value: Any) -> Any:
@@ -103,13 +131,18 @@ def _hashable(value: Any) -> Any:
 
 
 def _shortened(plan: Plan) -> Plan:
-    fields = {field.name for field in dataclasses.fields(plan)}
+    fields = {field.name for field in dataclasses.fields(plan) if field.init}
     less = {
         name: min(most, getattr(plan, name))
         for name, most in _QUICK.items()
         if name in fields
     }
-    return dataclasses.replace(plan, **less)
+    inner = {
+        name: _shortened(getattr(plan, name))
+        for name in fields
+        if isinstance(getattr(plan, name), Plan)
+    }
+    return dataclasses.replace(plan, **less, **inner)
 
 
 def _check_network(source: Source, said: StudyText) -> None:

@@ -92,6 +92,7 @@ _REMARK = (
     "overconfident. The tables train on nine tenths of their rows and test on the "
     "rest, with one noise for all inputs."
 )
+_SCORES = ("rmse", "log_likelihood")
 _TOY_HEADS = {
     "rmse": ("RMSE", 3),
     "accuracy": ("accuracy", 3),
@@ -310,8 +311,11 @@ def _toy_table(name: str, found: dict[str, Result]) -> Table:
 
 
 def _uci_table(name: str, found: dict[str, Result]) -> Table:
+    cell = lambda one, key, digits: (
+        spread(one, key, digits) if key in _SCORES else number(one[key], digits)
+    )
     rows = tuple(
-        (label, *(spread(one, key, n) for key, (_, n) in _TABLE_HEADS.items()))
+        (label, *(cell(one, key, n) for key, (_, n) in _TABLE_HEADS.items()))
         for label, one in found.items()
     )
     heads = ("", *(head for head, _ in _TABLE_HEADS.values()))
