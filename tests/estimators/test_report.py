@@ -83,14 +83,19 @@ def test_diagnostics_can_be_drawn(model):
     mixing = model.plot_diagnostics()
     assert [ax.get_ylabel() for ax in mixing.axes] == ["R-hat", "effective sample size"]
     trace = model.plot_diagnostics("trace", at=[0.5])
-    assert trace.axes[0].get_ylabel() == "y at x = 0.5"
-    assert model.plot_diagnostics("trace").axes[0].get_ylabel().startswith("y at x =")
+    assert (trace.get_suptitle(), trace.axes[0].get_ylabel()) == ("y at x = 0.5", "y")
+    named = model.plot_diagnostics("trace", at={"x": 0.5})
+    assert named.get_suptitle() == "y at x = 0.5"
+    assert model.plot_diagnostics("trace").get_suptitle().startswith("y at x =")
     assert len(model.plot_diagnostics("energy").axes) == 1
     assert model.plot_diagnostics("progress").axes[0].get_ylabel() == "log density"
     with pytest.raises(SettingError, match="kind is one of 'mixing'"):
         model.plot_diagnostics("rhat")
-    with pytest.raises(SettingError, match="one value for each of 1 inputs"):
-        model.plot_diagnostics("trace", at=[0.5, 1.0])
+    for wrong in ([0.5, 1.0], {"z": 0.5}, "x"):
+        with pytest.raises(
+            SettingError, match=r"one number for each of 1 inputs \(x\)"
+        ):
+            model.plot_diagnostics("trace", at=wrong)
 
 
 def test_particles_report_their_distance_and_no_r_hat():

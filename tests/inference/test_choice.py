@@ -3,7 +3,7 @@
 import pytest
 
 from ocbnn.core.errors import SettingError
-from ocbnn.inference import MCLMC, NUTS, PLANS, SGHMC, WarmStart, choose
+from ocbnn.inference import MCLMC, NUTS, PLANS, SGHMC, SMC, WarmStart, choose
 
 
 def test_a_plan_is_taken_as_it_is_and_a_name_for_its_plan():
@@ -31,6 +31,15 @@ def test_auto_takes_batches_when_all_rows_are_too_many():
     made = choose("auto", rows=125_000, weights=42_602)
     assert isinstance(made.plan, SGHMC)
     assert made.batch_size == 512
+
+
+def test_auto_keeps_both_sides_of_a_box_where_that_can_be_afforded():
+    made = choose("auto", rows=6, weights=31, has_sides=True)
+    assert isinstance(made.plan, SMC)
+    assert "several sides" in made.reason
+    large = choose("auto", rows=300, weights=400, has_sides=True)
+    assert isinstance(large.plan, WarmStart)
+    assert "do not rely on how many draws are where" in large.reason
 
 
 @pytest.mark.parametrize("wrong", ["nutz", 3, None, NUTS])

@@ -4,7 +4,7 @@ import pytest
 
 import ocbnn
 from ocbnn.core.errors import SettingError
-from ocbnn.projects.study import read_study
+from ocbnn.projects.study import read_study, shortened
 
 GOOD = """\
 # a comment
@@ -56,7 +56,7 @@ def test_rules_may_be_a_plain_list_of_texts(tmp_path):
 
 
 def test_a_quick_look_has_fewer_draws_of_the_same_plan(tmp_path):
-    quick = study_of(tmp_path, GOOD).quick().inference
+    quick = shortened(study_of(tmp_path, GOOD).inference)
     assert isinstance(quick, ocbnn.NUTS)
     assert (quick.draws, quick.chains) == (40, 2)
     assert quick.warmup < ocbnn.NUTS().warmup
@@ -82,6 +82,7 @@ def test_a_quick_look_has_fewer_draws_of_the_same_plan(tmp_path):
         ("hidden = [3]", "hidden = [2.5]", r"hidden: it must be a whole number"),
         ("hidden = [3]", 'activation = "rlu"', r"activation: activation 'rlu'"),
         ('"nuts"', '"nutz"', r"line 16, .* 'nutz'\. Did you mean `nuts`\?"),
+        ('"nuts"', '"auto"', r"line 17, .*draws: 'auto' chooses .*Leave this out"),
         ("draws = 40", "drawz = 4", r"line 17, \[inference\] drawz: .*mean `draws`\?"),
         ("draws = 40", "draws = 0", r"line 17, \[inference\] draws: .*got 0"),
         ("draws = 40", "draws = 1.5", r"draws: it must be a whole number, got 1\.5"),
@@ -138,7 +139,7 @@ def test_an_algorithm_may_have_another_inside(tmp_path):
     study = study_of(tmp_path, warm())
     expected = ocbnn.WarmStart(sampler=ocbnn.NUTS(chains=3), iterations=50)
     assert study.inference == expected
-    quick = study.quick().inference
+    quick = shortened(study.inference)
     assert (quick.chains, quick.sampler.draws, quick.iterations) == (2, 100, 50)
 
 

@@ -172,3 +172,19 @@ def test_empty_regions_are_refused(where):
 def test_a_region_checks_the_shape_of_its_inputs():
     with pytest.raises(DataError, match=r"shape \(rows, 2\)"):
         bound("dose < 3").applies(np.zeros((3, 1)))
+
+
+@pytest.mark.parametrize(
+    ("text", "has_sides"),
+    [
+        ("y >= 0", False),
+        ("if 0 <= x <= 1 then 0 <= y <= 1", False),
+        ("if 0 <= x <= 1 then not (0 <= y <= 1)", True),
+        ("if 0 <= x <= 1 then y <= 0 or y >= 1", True),
+        ("if 0 <= x <= 1 then (x <= 0.5 or y >= 1)", False),
+        ("if 0 <= x <= 1 then y ~ Normal(0, 1)", False),
+        ("if 0 <= x <= 1 then y ~ 0.5*Normal(0, 1) + 0.5*Normal(5, 1)", True),
+    ],
+)
+def test_a_rule_knows_whether_it_leaves_room_on_several_sides(text, has_sides):
+    assert bind(parse_rule(text), Schema(("x",), ("y",))).has_sides is has_sides

@@ -154,3 +154,11 @@ def test_columns_are_never_overwritten(tmp_path):
     path = table_of(tmp_path, PEOPLE)
     with open_table(path) as table, pytest.raises(DataError, match=r"already has.*age"):
         table.write(tmp_path / "out.csv", iter([]), ["age"])
+
+
+def test_decimal_commas_are_recognised(tmp_path):
+    text = "a;b;c\n1,5;red;1\n2;1,5;2\n-3,25;blue;3\n"
+    with open_table(table_of(tmp_path, text)) as table:
+        commas = [table.profile(name).comma for name in table.names]
+    assert commas[0] in ("1,5", "-3,25")
+    assert commas[1:] == [None, None]

@@ -50,13 +50,17 @@ def predict(
         raise SettingError("--json: the predictions need a file then. Add --out FILE.")
     try:
         from ocbnn.projects.predicting import (  # noqa: PLC0415
+            caution,
             load_model,
             predict_table,
         )
 
         with spoken_warnings(), tempfile.TemporaryDirectory() as scratch:
             path = out or Path(scratch) / "predictions.csv"
-            found = predict_table(load_model(model), data, path, interval)
+            fitted = load_model(model)
+            if said := caution(fitted):
+                note(said)
+            found = predict_table(fitted, data, path, interval)
             if found.skipped:
                 note(
                     f"{found.skipped} of {found.rows} rows lack an input; their "
@@ -96,10 +100,13 @@ def check(
     try:
         from ocbnn.projects.checking import check as check_rules  # noqa: PLC0415
         from ocbnn.projects.checktable import as_lines  # noqa: PLC0415
-        from ocbnn.projects.predicting import load_model  # noqa: PLC0415
+        from ocbnn.projects.predicting import caution, load_model  # noqa: PLC0415
 
         with spoken_warnings():
-            kept = check_rules(load_model(model), data)
+            fitted = load_model(model)
+            if said := caution(fitted):
+                note(said)
+            kept = check_rules(fitted, data)
     except KeyboardInterrupt:
         stop("stopped.")
     holds = all(one.holds(most) for one in kept)

@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ocbnn.core.errors import InferenceWarning, SettingError
+from ocbnn.core.errors import DataError, InferenceWarning, SettingError
 from ocbnn.core.randomness import key_from, numpy_generator
 from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
+from ocbnn.core.words import listing, suggest
 from ocbnn.estimators.diagnosing import Diagnosable
 from ocbnn.estimators.reporting import function_values, reference_inputs
 from ocbnn.estimators.rulebook import bind_rules, make_terms
@@ -159,7 +160,12 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         """The plan that `inference` asks for, and what goes with it."""
         network = self._network(X.shape[1], self._output_count())
         weights = sum(leaf.size for leaf in jax.tree.leaves(network.shapes()))
-        choice = choose(self.inference, rows=len(X), weights=weights)
+        choice = choose(
+            self.inference,
+            rows=len(X),
+            weights=weights,
+            has_sides=any(bound.has_sides for bound in self.rules_),
+        )
         size = self.batch_size
         whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
         if size is not None and (not whole or size < 1):
@@ -307,7 +313,28 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
 
     def _checked(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "draws_")
+        X = self._by_name(X)
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def _by_name(self, X: Any) -> Any:
+        """A data frame's columns in the order of `inputs`, where those were given.
+
+        Names that a data frame brought to the fit are compared by scikit-learn.
+        """
+        columns = getattr(X, "columns", None)
+        known = hasattr(self, "feature_names_in_")
+        if columns is None or self.inputs is None or known:
+            return X
+        there = [str(name) for name in columns]
+        missing = [name for name in self.schema_.inputs if name not in there]
+        if missing:
+            raise DataError(
+                f"the table has no column {missing[0]!r}, which the model was fitted "
+                f"to.{suggest(missing[0], there)} It has {listing(there, 30)}."
+            )
+        return X[
+            [columns[there.index(name)] for name in self.schema_.inputs]
+        ].to_numpy()
 
     def _copy(self) -> Any:
         return type(self)(**self.get_params(deep=False))

@@ -1,10 +1,12 @@
 """A model's diagnostics as figures, with inputs chosen from its data and rules."""
 
+import textwrap
 from typing import Any
 
 import numpy as np
 
 from ocbnn.core.errors import SettingError
+from ocbnn.estimators.page import listed
 from ocbnn.estimators.pictures import axis_limits, column_index
 from ocbnn.estimators.reporting import function_values, output_names, reference_inputs
 from ocbnn.inference.diagnostics import LEAST_DRAWS, rhat
@@ -72,8 +74,11 @@ def _trace(model: Any, target: int, at: Any) -> Any:
         f"{name} = {value:.4g}"
         for name, value in zip(model.schema_.inputs[:3], row, strict=False)
     )
-    name = f"{output_names(model)[target]} at {place}"
+    more = len(row) - 3
+    place += f" and {more} more" * (more > 0)
+    name = output_names(model)[target]
     fig = plots.figure(5.5, 6.2)
+    fig.suptitle(textwrap.fill(f"{name} at {place}", 60), fontsize="medium")
     upper, lower = fig.subplots(2, 1)
     plots.chain_trace(upper, values, name=name)
     plots.rank_bars(lower, values, name=name)
@@ -121,10 +126,17 @@ def _output(model: Any, X: np.ndarray, target: int) -> np.ndarray:
 def _row(model: Any, at: Any) -> np.ndarray:
     if at is None:
         return np.median(model._X, axis=0)
-    row = np.asarray(at, float).ravel()
-    if row.shape != (model._X.shape[1],):
+    names = model.schema_.inputs
+    if hasattr(at, "keys"):  # a dictionary, or a row of a data frame
+        at = [at[name] if name in at.keys() else np.nan for name in names]  # noqa: SIM118
+    try:
+        row = np.asarray(at, float).ravel()
+    except (TypeError, ValueError):
+        row = np.zeros(0)
+    if row.shape != (len(names),) or not np.isfinite(row).all():
         raise SettingError(
-            f"at holds one value for each of {model._X.shape[1]} inputs, got {at!r}."
+            f"at holds one number for each of {len(names)} inputs ({listed(names)}), "
+            f"in their order or by name, got {at!r}."
         )
     return row
 

@@ -112,7 +112,7 @@ class Report(Page):
     def _fitted_lines(self) -> list[str]:
         return [
             self.fitted[key]
-            for key in ("data", "network", "inference", "chosen", "settings")
+            for key in ("data", "network", "noise", "inference", "chosen", "settings")
             if key in self.fitted
         ]
 

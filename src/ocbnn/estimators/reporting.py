@@ -95,6 +95,7 @@ def _fitted(model: Any) -> dict[str, Any]:
         + ("" if schema.classes is None else f" (classes {listed(schema.classes)})"),
         "network": f"{network}: {sum(sizes)} weights, prior {model.weight_prior} "
         f"{model.weight_scale:g}",
+        **_noise(model),
         "inference": f"{draws.plan.label}: {draws.chains} {kind} of {draws.draws} "
         f"draws, {draws.seconds:.1f} s, seed {model.random_state}",
         **({"chosen": model.choice_.reason} if model.choice_.reason else {}),
@@ -107,6 +108,25 @@ def _fitted(model: Any) -> dict[str, Any]:
         "seconds": draws.seconds,
         "interrupted": draws.interrupted,
     }
+
+
+def _noise(model: Any) -> dict[str, str]:
+    """The noise in words, where there is any."""
+    if model.schema_.classes is not None:
+        return {}
+    rows = np.linspace(0, len(model._X) - 1, REFERENCE_INPUTS).astype(int)
+    found = model._predictive.noise_at(model._X[np.unique(rows)], REFERENCE_INPUTS)
+    typical = found.mean(axis=0)
+    if model.noise_ is None:
+        said, ends = (
+            "varies with the inputs",
+            (typical.min(axis=0), typical.max(axis=0)),
+        )
+        sizes = [f"{low:.3g} to {high:.3g}" for low, high in zip(*ends, strict=True)]
+    else:
+        said = "inferred" if isinstance(model.noise, str) else "given"
+        sizes = [f"{size:.3g}" for size in typical[0]]
+    return {"noise": f"noise {said}: {', '.join(sizes)}"}
 
 
 def _places(
@@ -128,9 +148,13 @@ def _places(
     for column, output in enumerate(outputs):
         of = "" if len(outputs) == 1 else f" about {output}"
         apart = find_places(X, rhat[:, column] > FAIR_RHAT, names)
+        far = float(np.nan_to_num(rhat[:, column]).max())
         for place in apart:
             worst = np.nanmax(rhat[place.holds(X, names), column])
-            said.append(f"The {what} disagree{of} {place}: R-hat up to {worst:.2f}.")
+            most = f", and up to {far:.2f} elsewhere" * bool(worst < far)
+            said.append(
+                f"The {what} disagree{of} {place}: R-hat up to {worst:.2f}{most}."
+            )
         if apart:
             where = " and ".join(map(str, apart))
             cures.append(f"The {what} disagree{of} {where}: {cure}")

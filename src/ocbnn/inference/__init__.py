@@ -6,6 +6,7 @@ from ocbnn.inference.base import (
     Plan as Plan,
 )
 from ocbnn.inference.choice import (
+    AUTO as AUTO,
     PLANS as PLANS,
     Choice as Choice,
     choose as choose,

@@ -52,13 +52,16 @@ class Choice:
     batch_size: int | None = None
 
 
-def choose(inference: object, *, rows: int, weights: int) -> Choice:
+def choose(
+    inference: object, *, rows: int, weights: int, has_sides: bool = False
+) -> Choice:
     """The plan that `inference` names, or the one that suits the size of the problem.
 
     Args:
         inference: A plan, the name of one, or "auto".
         rows: Rows of data.
         weights: Weights of the network.
+        has_sides: Whether a rule leaves room on several sides.
 
     Raises:
         SettingError: When it is neither.
@@ -67,7 +70,7 @@ def choose(inference: object, *, rows: int, weights: int) -> Choice:
         return Choice(inference)
     name = inference.lower() if isinstance(inference, str) else None
     if name == AUTO:
-        return _by_size(rows, weights)
+        return _by_size(rows, weights, has_sides)
     if name in PLANS:
         return Choice(PLANS[name]())
     raise SettingError(
@@ -77,24 +80,35 @@ def choose(inference: object, *, rows: int, weights: int) -> Choice:
     )
 
 
-def _by_size(rows: int, weights: int) -> Choice:
+def _by_size(rows: int, weights: int, has_sides: bool) -> Choice:
     work = 6.0 * rows * weights
     size = f"{weights:,} weights and {rows:,} rows"
+    if work <= _SMALL and has_sides:
+        return Choice(
+            SMC(),
+            f"A rule leaves room on several sides, between which chains cannot cross; "
+            f"{size} are few enough for SMC, which keeps all of them.",
+        )
     if work <= _SMALL:
         return Choice(
             WarmStart(sampler=NUTS()),
             f"{size} are few enough for NUTS, which is exact; each chain starts from "
             "the member of an ensemble.",
         )
+    sides = (
+        " A rule leaves room on several sides: each chain stays on its own, so do not "
+        "rely on how many draws are where." * has_sides
+    )
     if work <= _LARGE:
         return Choice(
             WarmStart(),
             f"{size} make each move of NUTS slow, so MCLMC runs from the members of an "
-            "ensemble: nearly exact, and many times cheaper.",
+            "ensemble, at a fraction of the cost. Chains usually disagree, each being "
+            f"in a mode of its own: judge it by rows that it has not seen.{sides}",
         )
     return Choice(
         SGHMC(chains=4),
         f"{size} are too many for every step to see all rows, so SGHMC takes batches "
-        f"of {_BATCH} (set batch_size for others).",
+        f"of {_BATCH} (set batch_size for others).{sides}",
         _BATCH,
     )

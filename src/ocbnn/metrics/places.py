@@ -36,7 +36,9 @@ class Place:
             return "everywhere"
         if self.low == self.high:
             return f"at {self.input} = {self.low:.4g}"
-        most = "" if self.share > _EVERYWHERE else f" ({self.share:.0%} of inputs)"
+        most = (
+            "" if self.share > _EVERYWHERE else f" ({self.share:.0%} of inputs there)"
+        )
         return f"at {self.input} in [{self.low:.4g}, {self.high:.4g}]{most}"
 
     def holds(

@@ -3,23 +3,37 @@
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from ocbnn.core.errors import OcbnnError
 from ocbnn.estimators import OCBNNClassifier, OCBNNRegressor
-from ocbnn.projects.study import Study
-from ocbnn.rules import Schema, bind
+from ocbnn.inference import Plan, choose
+from ocbnn.networks import MLP
+from ocbnn.projects.study import Study, shortened
+from ocbnn.rules import BoundRule, Schema, bind
 
 Model = OCBNNRegressor | OCBNNClassifier
 
 
 def build(
-    study: Study, schema: Schema, *, seed: int, checkpoint: Path, progress: object
+    study: Study,
+    schema: Schema,
+    rows: int,
+    *,
+    seed: int,
+    quick: bool,
+    checkpoint: Path,
+    progress: object,
 ) -> Model:
     """The study's estimator; every rule fits the columns.
 
     Raises:
         SettingError: When a rule speaks of what is not there, naming its line.
     """
-    _check_rules(study, schema)
+    bounds = _bound_rules(study, schema)
+    inference = study.inference
+    if quick:
+        inference = shortened(_plan(study, schema, bounds, rows))
     network, fit = study.said.network, study.said.fit
     settings: dict[str, Any] = {
         "rules": list(study.rules),
@@ -30,7 +44,7 @@ def build(
         "weight_prior": network.weight_prior,
         "weight_scale": network.weight_scale,
         "standardize": network.standardize,
-        "inference": study.inference,
+        "inference": inference,
         "batch_size": study.said.inference.batch_size,
         "random_state": seed,
         "progress": progress,
@@ -41,9 +55,24 @@ def build(
     return OCBNNRegressor(**settings, noise=fit.noise, truncate=fit.truncate)
 
 
-def _check_rules(study: Study, schema: Schema) -> None:
+def _plan(study: Study, schema: Schema, bounds: list[BoundRule], rows: int) -> Plan:
+    """The study's plan, or the one that will be chosen for it."""
+    if isinstance(study.inference, Plan):
+        return study.inference
+    network = study.said.network
+    outputs = len(schema.outputs if schema.classes is None else schema.classes)
+    shapes = MLP(len(schema.inputs), network.hidden, outputs).shapes()
+    weights = sum(leaf.size for leaf in jax.tree.leaves(shapes))
+    sides = any(bound.has_sides for bound in bounds)
+    choice = choose(study.inference, rows=rows, weights=weights, has_sides=sides)
+    return choice.plan
+
+
+def _bound_rules(study: Study, schema: Schema) -> list[BoundRule]:
+    bounds = []
     for index, rule in enumerate(study.rules):
         try:
-            bind(rule, schema)
+            bounds.append(bind(rule, schema))
         except OcbnnError as error:
             raise study.source.mistake(("rules", index, "rule"), str(error)) from None
+    return bounds

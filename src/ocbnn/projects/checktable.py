@@ -1,5 +1,7 @@
 """A check of rules in words."""
 
+import textwrap
+
 from ocbnn.core.words import shorten
 from ocbnn.estimators.page import share
 from ocbnn.projects.checking import Kept
@@ -25,8 +27,14 @@ def _lines(one: Kept, most: float) -> tuple[str, str]:
         numbers += "; no row of the table lies there"
     elif one.rows is not None:
         numbers += f"; of {one.rows} rows there, by {_share(one.predictions)} of "
-        numbers += f"predictions and {_share(one.observations)} of observations"
-    return f"{state:<7} {shorten(one.rule, 71)}", f"        {numbers}"
+        numbers += "predictions"
+        if one.observations is not None:
+            numbers += f" and {share(one.observations)} of observations"
+    indent = " " * 8
+    wrapped = textwrap.fill(
+        numbers, 79, initial_indent=indent, subsequent_indent=indent
+    )
+    return f"{state:<7} {shorten(one.rule, 71)}", wrapped
 
 
 def _share(value: float | None) -> str:

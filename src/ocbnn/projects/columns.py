@@ -181,6 +181,7 @@ def _refuse_words(study: Study, table: Table, names: list[str]) -> None:
     for name in names:
         profile = table.profile(name)
         if profile.kind == "text":
+            _refuse_commas(table, name)
             shown = listing(map(repr, profile.levels), 4)
             raise study.source.mistake(
                 ("data", "inputs"),
@@ -195,11 +196,21 @@ def _refuse_words(study: Study, table: Table, names: list[str]) -> None:
             )
 
 
+def _refuse_commas(table: Table, name: str) -> None:
+    value = table.profile(name).comma
+    if value is not None:
+        raise DataError(
+            f"{table.path}, column {name!r}: numbers have decimal commas, as in "
+            f"{value!r}. Write the file with decimal points."
+        )
+
+
 def _outputs(study: Study, table: Table) -> np.ndarray:
     names = study.said.data.output
     if not study.is_classification:
         for name in names:
             if table.profile(name).kind == "text":
+                _refuse_commas(table, name)
                 raise study.source.mistake(
                     ("data", "task"),
                     f"column {name!r} of {table.path} holds words. Write "

@@ -25,6 +25,8 @@ from ocbnn.tables import open_table
 
 Say = Callable[[str], None]
 
+_QUICK = "A quick run, too short to judge by. Fit without --quick for an answer."
+
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
@@ -87,12 +89,17 @@ def _fit(
     progress: object,
     say: Say,
 ) -> Outcome:
-    study = study.quick() if quick else study
     with open_table(study.table) as table:
         rows = read_rows(study, table)
     parts = split(len(rows.X), study.said.fit.holdout, seed)
     model = build(
-        study, rows.schema, seed=seed, checkpoint=folder.checkpoint, progress=progress
+        study,
+        rows.schema,
+        len(parts.fitted),
+        seed=seed,
+        quick=quick,
+        checkpoint=folder.checkpoint,
+        progress=progress,
     )
     folder.claim(_run(study, seed, quick), study.source.text, force=force)
     if rows.dropped:
@@ -163,10 +170,13 @@ def _written(
         },
     }
     page = f"{report}\n\n{block('Scores', score_lines(scores))}\n"
+    page = f"{_QUICK}\n\n{page}" if quick else page
     replace_file(folder.report_text, page.encode())
     replace_file(folder.report_json, as_json(document).encode())
     interrupted = model.draws_.interrupted
-    return Outcome(folder, document, _summary(report, scores), interrupted)
+    summary = _summary(report, scores)
+    summary = f"{_QUICK}\n\n{summary}" if quick else summary
+    return Outcome(folder, document, summary, interrupted)
 
 
 def _summary(report: Report, scores: dict[str, Any]) -> str:
@@ -175,7 +185,9 @@ def _summary(report: Report, scores: dict[str, Any]) -> str:
         for one in report.rules
         if one.check is not None
     ]
+    chosen = report.fitted.get("chosen")
     blocks = [
+        block(report.fitted["inference"], [chosen]) if chosen else "",
         block(f"Verdict: {report.verdict.status}", report.verdict.sentences),
         block("In how much of its region each rule is broken", rules, wrap=False),
         block("Scores", score_lines(scores)),

@@ -10,8 +10,7 @@ from typing import Any
 from ocbnn.core.errors import SettingError
 from ocbnn.storage import replace_file
 
-MODEL = "model.ocbnn"
-_RUN = "run.json"
+_MODEL, _RUN = "model.ocbnn", "run.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +43,7 @@ class RunFolder:
     @property
     def model(self) -> Path:
         """The fitted model."""
-        return self.path / MODEL
+        return self.path / _MODEL
 
     @property
     def study(self) -> Path:
@@ -65,6 +64,17 @@ class RunFolder:
     def report_json(self) -> Path:
         """The report for programs."""
         return self.path / "report.json"
+
+    @property
+    def is_one(self) -> bool:
+        """Whether `ocbnn fit` made this folder."""
+        return (self.path / _RUN).exists()
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is something in it that took time to make."""
+        drawn = self.checkpoint.is_dir() and any(self.checkpoint.iterdir())
+        return self.model.exists() or drawn
 
     def run(self) -> Run:
         """What was asked for.
@@ -97,7 +107,7 @@ class RunFolder:
         if self.path.is_dir() and any(self.path.iterdir()):
             old = self.run()
             if old != run:
-                self._replace(old, run, force=force)
+                self._replace(old, run, force=force or not self.is_begun)
         self.path.mkdir(parents=True, exist_ok=True)
         replace_file(self.study, text.encode())
         replace_file(self.path / _RUN, as_json(dataclasses.asdict(run)).encode())

@@ -10,7 +10,7 @@ import numpy as np
 
 from ocbnn.core.errors import DataError, SettingError
 from ocbnn.projects.columns import read_inputs
-from ocbnn.projects.folder import MODEL
+from ocbnn.projects.folder import RunFolder
 from ocbnn.tables import Table, open_table
 
 # Rows at a time: memory stays flat, and blocks are large enough to compute in earnest.
@@ -47,7 +47,22 @@ def load_model(path: Path) -> Any:
             f"{path}: there is no such model. `ocbnn fit STUDY.toml --out DIR` makes "
             "one: name DIR here."
         )
-    return load(path / MODEL if (path / MODEL).exists() else path)
+    folder = RunFolder(path)
+    if folder.is_one and not folder.model.exists():
+        raise SettingError(
+            f"{path}: this fit has no model yet. `ocbnn resume {path}` goes on with it."
+        )
+    return load(folder.model if folder.is_one else path)
+
+
+def caution(model: Any) -> str:
+    """What a person should know before using a model's answers; empty if nothing."""
+    if model.draws_.interrupted:
+        return "this fit was stopped early: `ocbnn resume` goes on with it."
+    if model.verdict_.status in ("poor", "unknown"):
+        status = model.verdict_.status
+        return f"the verdict on this fit is {status!r}; `ocbnn report` says why."
+    return ""
 
 
 def predict_table(model: Any, data: Path, out: Path, level: float) -> Predictions:

@@ -4,12 +4,15 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from scipy.stats import binomtest
 
 from ocbnn.metrics import coverage, rmse
 from ocbnn.projects.build import Model
 from ocbnn.projects.columns import Rows
 
 LEVEL = 0.9
+# A coverage that chance would bring about less often is remarked on.
+_LEAST_CHANCE = 0.01
 # Rows enough to tell a score to two digits.
 _MOST_ROWS = 2000
 
@@ -78,6 +81,21 @@ def _r2(mean: np.ndarray, truth: np.ndarray) -> float | None:
     return None if spread == 0 else 1 - float(np.sum((truth - mean) ** 2)) / spread
 
 
+def _is_off(share: float, rows: int) -> bool:
+    """Whether chance hardly explains how many rows lie in their intervals."""
+    chance = binomtest(round(share * rows), rows, LEVEL).pvalue
+    return bool(chance < _LEAST_CHANCE)
+
+
+def _off(name: str, share: float) -> str:
+    if share > LEVEL:
+        return f"! Intervals of {name} are wider than they need be."
+    return (
+        f"! Intervals of {name} are too narrow, by more than chance: do not rely on "
+        'them. Try noise = "varies", a larger network, or fewer or weaker rules.'
+    )
+
+
 def score_lines(scores: dict[str, Any]) -> list[str]:
     """Scores in words."""
     rows = scores["rows"]
@@ -96,6 +114,8 @@ def score_lines(scores: dict[str, Any]) -> list[str]:
             f"{name}: typical error {numbers['rmse']:.4g} on {whose}{r2}; "
             f"{numbers['coverage_90']:.0%} lie in their 90% interval"
         )
+        if scores["held_out"] and _is_off(numbers["coverage_90"], rows):
+            lines.append(_off(name, numbers["coverage_90"]))
     if not scores["held_out"]:
         lines.append("For an honest score write `holdout = 0.2` under [fit].")
     return lines

@@ -76,7 +76,8 @@ class Start:
         """What a person should know next."""
         lines = [
             f"{self.data}: {self.rows} rows, {len(self.profiles)} columns",
-            f"output {self.output} ({self.task}), {len(self.inputs)} inputs",
+            f"output {self.output} ({self.task}), {len(self.inputs)} "
+            f"input{'s' * (len(self.inputs) != 1)}",
             *(f"left out {name}: {why}" for name, why in self.left_out.items()),
             f"written to {self.path}",
             "",
@@ -136,6 +137,11 @@ def _propose(data: Path, out: Path, profiles: dict[str, Profile], output: str) -
 
 
 def _refuse_useless(data: Path, profile: Profile) -> None:
+    if profile.comma is not None:
+        raise DataError(
+            f"{data}, column {profile.name!r}: numbers have decimal commas, as in "
+            f"{profile.comma!r}. Write the file with decimal points."
+        )
     if profile.is_constant:
         raise DataError(
             f"{data}: the output {profile.name!r} is the same in every row, so there "
@@ -162,6 +168,8 @@ def _why_not(profile: Profile) -> str:
     if profile.kind == "mixed" and profile.stray is not None:
         value, row = profile.stray
         return f"{value!r} in row {row} stands among numbers"
+    if profile.comma is not None:
+        return f"its numbers have decimal commas, as in {profile.comma!r}"
     if profile.kind == "text" and profile.distinct > _FEW_LEVELS:
         return f"it holds {profile.distinct} different words"
     span = profile.high - profile.low + 1

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from ocbnn.core.errors import RuleError, SettingError
 from ocbnn.core.words import listing, suggest
-from ocbnn.inference import PLANS, Plan
+from ocbnn.inference import AUTO, PLANS, Plan
 from ocbnn.networks import MLP
 from ocbnn.projects.mirrors import inherited, plain_model, python_only
 from ocbnn.projects.mistakes import checked
@@ -52,12 +52,6 @@ class Study:
         """Whether the output is a class."""
         return self.said.data.task == "classification"
 
-    def quick(self) -> "Study":
-        """The same with a plan that ends soon."""
-        if not isinstance(self.inference, Plan):
-            return dataclasses.replace(self, inference=_shortened(PLANS["nuts"]()))
-        return dataclasses.replace(self, inference=_shortened(self.inference))
-
 
 def read_study(path: str | Path, folder: Path | None = None) -> Study:
     """Read a study file and check all that can be checked without the data.
@@ -75,7 +69,13 @@ def read_study(path: str | Path, folder: Path | None = None) -> Study:
 def make_plan(source: Source, said: Inference) -> Plan | str:
     """The plan of `[inference]`, or the name of what chooses one."""
     name, settings = said.algorithm.lower(), dict(said.model_extra or {})
-    if name == "auto" and not settings:
+    if name == AUTO:
+        for key in settings:
+            raise source.mistake(
+                ("inference", key),
+                f"{AUTO!r} chooses an algorithm and its settings. Leave this out, or "
+                f"name an algorithm: {listing(PLANS, 30)}.",
+            )
         return name
     return _plan(source, ("inference",), said.algorithm, settings)
 
@@ -87,7 +87,7 @@ def _plan(
         raise source.mistake(
             (*place, "algorithm"),
             f"there is no algorithm {algorithm!r}.{suggest(algorithm.lower(), PLANS)} "
-            f"Write one of {listing(PLANS, 30)}.",
+            f"Write one of {listing((AUTO, *PLANS), 30)}.",
         )
     kind = PLANS[algorithm.lower()]
     plans = {}
@@ -130,7 +130,8 @@ def _hashable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _shortened(plan: Plan) -> Plan:
+def shortened(plan: Plan) -> Plan:
+    """The same plan for a quick look."""
     fields = {field.name for field in dataclasses.fields(plan) if field.init}
     less = {
         name: min(most, getattr(plan, name))
@@ -138,7 +139,7 @@ def _shortened(plan: Plan) -> Plan:
         if name in fields
     }
     inner = {
-        name: _shortened(getattr(plan, name))
+        name: shortened(getattr(plan, name))
         for name in fields
         if isinstance(getattr(plan, name), Plan)
     }

@@ -181,13 +181,15 @@ def _network() -> list[str]:
 def _inference() -> list[str]:
     return [
         "[inference]",
-        '# "nuts" is exact and best for some thousand rows; "smc" finds several modes;',
-        '# "svgd" is quick on large tables, with batch_size = 100, and approximate.',
-        'algorithm = "nuts"',
-        "# Four runs that can be compared, and how many moves each makes.",
-        "chains = 4",
-        "warmup = 500",
-        "draws = 500",
+        '# "auto" chooses by the size of table and network; the report says what and',
+        '# why. Or name one, and how many runs and moves it makes: "nuts" is exact,',
+        '# for small networks; "smc" finds several modes; "mclmc" is for hundreds of',
+        '# weights; "svgd" is quick on large tables, with batch_size = 100.',
+        'algorithm = "auto"',
+        '# algorithm = "nuts"',
+        "# chains = 4",
+        "# warmup = 500",
+        "# draws = 500",
         "",
     ]
 

@@ -79,6 +79,19 @@ class BoundRule:
         """Whether data can break the rule; a custom term has no notion of that."""
         return not isinstance(self.claim, CustomTerm)
 
+    @property
+    def has_sides(self) -> bool:
+        """Whether it leaves room on several sides, with none in between."""
+        match self.claim:
+            case Expectation(_, means):
+                return len(means) > 1
+            case Forbidden(terms):
+                # What is forbidden is bounded on two sides, so both are allowed.
+                said = ([atom for atom in term if atom.uses_outputs] for term in terms)
+                return any(len(atoms) > 1 for atoms in said)
+            case _:
+                return False
+
     @functools.cached_property
     def slopes(self) -> tuple[Along, ...]:
         """Along which inputs the claim speaks of slopes; empty for most rules."""

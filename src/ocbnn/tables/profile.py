@@ -1,7 +1,10 @@
 """What is in a column: numbers or words, how many are missing, and their range."""
 
 import dataclasses
+import re
 from typing import Literal
+
+_EUROPEAN = re.compile(r"\s*[+-]?\d+(,\d+)?\s*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +37,13 @@ class Profile:
     high: float = 0.0
     levels: tuple[str, ...] = ()
     stray: tuple[str, int] | None = None
+
+    @property
+    def comma(self) -> str | None:
+        """A number with a decimal comma, where a column of text holds such numbers."""
+        if self.kind != "text" or not all(map(_EUROPEAN.fullmatch, self.levels)):
+            return None
+        return next((level for level in self.levels if "," in level), None)
 
     @property
     def is_constant(self) -> bool:
