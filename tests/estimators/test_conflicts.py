@@ -6,21 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ocbnn import NUTS, SMC, OCBNNClassifier, OCBNNRegressor
+from ocbnn import OCBNNClassifier, OCBNNRegressor
 from ocbnn.core.errors import SettingError
+from tests.estimators.usual import CHAINS, POPULATIONS, X
 
 pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
 
-x = np.linspace(-2.0, 2.0, 20)
+x = X[:, 0]
 DATA = pd.DataFrame(
     {"dose": x, "effect": np.sin(x)}, index=[f"p{i}" for i in range(20)]
 )
-PLAN = NUTS(chains=2, warmup=150, draws=100, max_depth=5)
-QUICK = SMC(particles=40, moves=1, steps=5, polish=1, chains=2)
 
 
 def fitted(*rules, **settings):
-    usual = {"hidden": (4,), "noise": 0.05, "inference": PLAN, "random_state": 0}
+    usual = {"hidden": (4,), "noise": 0.05, "inference": CHAINS, "random_state": 0}
     model = OCBNNRegressor(list(rules), **{**usual, **settings})
     return model.fit(DATA[["dose"]], DATA["effect"])
 
@@ -94,7 +93,7 @@ def test_a_second_fit_tells_what_weights_cannot(model):
 @pytest.mark.slow
 def test_evidence_is_even_for_a_rule_that_says_nothing():
     model = fitted("wide: if -2 <= dose <= 2 then -900 <= effect <= 900", hidden=(2,))
-    factor = model.conflicts(evidence=QUICK)["wide"].evidence
+    factor = model.conflicts(evidence=POPULATIONS)["wide"].evidence
     assert abs(factor.log_bayes_factor) < 4 * max(factor.error, 1.0)
     assert factor.error > 0
 
@@ -108,13 +107,13 @@ def test_classes_and_expectations_have_rows_too():
     clinic = OCBNNClassifier(
         "odd: if 1 <= x <= 2 then y in {low} [weight=1]",
         hidden=(3,),
-        inference=NUTS(chains=2, warmup=100, draws=50, max_depth=4),
+        inference=CHAINS,
         random_state=0,
-    ).fit(x[:, None], np.where(x > 0, "high", "low"))
+    ).fit(X, np.where(x > 0, "high", "low"))
     odd = clinic.conflicts()["odd"]
     assert odd.against or odd.within_noise
     assert (odd.against + odd.within_noise)[0].observed == {"y": "high"}
 
 
 def test_without_rules_nothing_can_pull():
-    assert "no rules" in str(fitted(inference=QUICK, hidden=(2,)).conflicts())
+    assert "no rules" in str(fitted(inference=POPULATIONS).conflicts())

@@ -79,7 +79,7 @@ def test_auto_says_what_it_chose_and_keeps_it_when_saved(tmp_path):
 def test_only_algorithms_that_take_batches_take_a_batch_size():
     with pytest.raises(SettingError, match="MCLMC needs all rows at every step"):
         model(inference="mclmc", batch_size=5).fit(X, Y)
-    plan = SGHMC(chains=1, warmup=20, draws=5, thin=1)
+    plan = SGHMC(chains=1, warmup=20, draws=5, thin=1, climb=0)
     with pytest.warns(ocbnn.core.errors.InferenceWarning):
-        fitted = model(inference=plan, batch_size=5).fit(X, Y)
+        fitted = model(rules=(), inference=plan, batch_size=5).fit(X, Y)
     assert fitted.target_.batch_size == 5

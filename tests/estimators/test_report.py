@@ -7,19 +7,18 @@ import jax
 import numpy as np
 import pytest
 
-from ocbnn import NUTS, SMC, SVGD, OCBNNClassifier, OCBNNRegressor
+from ocbnn import SVGD, OCBNNClassifier, OCBNNRegressor
 from ocbnn.core.errors import SettingError
+from tests.estimators.usual import CHAINS, POPULATIONS, X
 
-X = np.linspace(-2, 2, 16)[:, None]
 Y = np.sin(X[:, 0])
-SHORT = NUTS(chains=2, warmup=100, draws=50, max_depth=5)
 LOW = "low: if 2 <= x <= 3 then y <= 0.5"
 
 pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
 
 
 def regressor(*rules, **settings):
-    usual = {"hidden": (4,), "noise": 0.1, "inference": SHORT, "random_state": 0}
+    usual = {"hidden": (4,), "noise": 0.1, "inference": CHAINS, "random_state": 0}
     return OCBNNRegressor(rules=list(rules), **{**usual, **settings})
 
 
@@ -43,14 +42,14 @@ def test_a_report_is_a_page_of_text_and_a_dictionary(model):
     report = model.report()
     text = str(report)
     assert max(map(len, text.split("\n"))) <= 80
-    for words in ("16 rows and 1 rule", "MLP 1-4-1", "NUTS: 2 chains", "Verdict:"):
+    for words in ("20 rows and 1 rule", "MLP 1-4-1", "NUTS: 2 chains", "Verdict:"):
         assert words in text
     for words in ("R-hat of f(x)", "tail ESS", "E-BFMI", "divergent", "acceptance"):
         assert words in text
     assert "Pareto k" in text
     assert "&lt;=" in report._repr_html_()
     found = json.loads(json.dumps(report.to_dict()))
-    assert found["fitted"]["rows"] == 16
+    assert found["fitted"]["rows"] == 20
     assert found["verdict"]["status"] == model.verdict_.status
     assert found["numbers"]["rhat_max"] == pytest.approx(model.verdict_.rhat_max)
     assert found["rules"]["low"]["check"]["violation"] < 0.1
@@ -113,8 +112,7 @@ def test_particles_report_their_distance_and_no_r_hat():
 
 
 def test_populations_report_their_evidence_and_temperature():
-    plan = SMC(particles=30, moves=1, steps=5, polish=1)
-    report = regressor(inference=plan).fit(X, Y).report()
+    report = regressor(inference=POPULATIONS).fit(X, Y).report()
     numbers = {number.key: number for number in report.numbers}
     assert len(numbers["log_evidence"].value) == 2
     assert numbers["temperature"].value == 1
@@ -122,11 +120,10 @@ def test_populations_report_their_evidence_and_temperature():
 
 
 def test_a_classifier_reports_each_class():
-    plan = NUTS(chains=2, warmup=20, draws=20, max_depth=3)
     clinic = OCBNNClassifier(
         "if 3 <= x <= 4 then y in {low} [weight=1]",
         hidden=(3,),
-        inference=plan,
+        inference=CHAINS,
         random_state=0,
     ).fit(X, np.where(Y > 0, "high", "low"))
     text = str(clinic.report())

@@ -5,24 +5,24 @@ import pytest
 
 import ocbnn
 from ocbnn.core.errors import DataError
+from tests.estimators.usual import CHAINS, X
 
 
 @pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
 def test_rules_are_checked_on_rows_of_ones_own():
-    X = np.linspace(-1, 1, 12)[:, None]
-    labels = np.where(X[:, 0] > 0, "high", "low")
+    labels = np.where(X[:, 0] > 0, "treat", "rest")
     model = ocbnn.OCBNNClassifier(
-        "up: if 0.5 <= x <= 2 then y in {high}",
-        hidden=(2,),
-        inference=ocbnn.NUTS(chains=1, warmup=40, draws=10, max_depth=4),
+        "up: if 0.5 <= x <= 2 then y in {treat} [weight=1]",
+        hidden=(3,),
+        inference=CHAINS,
         random_state=0,
     ).fit(X, labels)
     rows = np.array([[0.0], [0.6], [0.7], [0.8]])
-    (check,) = model.check_rules(X=rows, y=["low", "low", "high", "high"])
+    (check,) = model.check_rules(X=rows, y=["rest", "rest", "treat", "treat"])
     assert check.rows_in_region == 3
     assert check.data_violation == pytest.approx(1 / 3)
     (check,) = model.check_rules(X=rows)
     assert check.data_violation is None
     assert check.prediction_violation == 0
-    with pytest.raises(DataError, match="It knows high, low"):
+    with pytest.raises(DataError, match="It knows rest, treat"):
         model.check_rules(X=rows, y=["middle"] * 4)
