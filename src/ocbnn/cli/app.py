@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from ocbnn import __version__
+from ocbnn.cli.bench import bench
 from ocbnn.cli.data import data as data_commands
 from ocbnn.cli.ending import stop
 from ocbnn.cli.fit import fit, report, resume
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (init, fit, resume, report, predict, check):
+for command in (init, fit, resume, report, predict, check, bench):
     app.command()(command)
 app.add_typer(data_commands, name="data")
 

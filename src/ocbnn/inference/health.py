@@ -21,24 +21,27 @@ def _log_parts(target: LogDensity, positions: Position) -> dict[str, Any]:
 
 
 @eqx.filter_jit
-def _slopes_are_numbers(target: LogDensity, positions: Position) -> Any:
-    grads = jax.vmap(jax.grad(target.logdensity))(positions)
-    return jnp.all(
-        jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(grads)])
-    )
+def _are_numbers(target: LogDensity, positions: Position) -> tuple[Any, Any]:
+    """Whether all values are, and all slopes."""
+    values, grads = jax.vmap(jax.value_and_grad(target.logdensity))(positions)
+    finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(grads)]
+    return ~jnp.any(jnp.isnan(values)), jnp.all(jnp.stack(finite))
 
 
 def check_start(target: LogDensity, positions: Position, algorithm: str) -> None:
     """Refuse to start where the density or its slope is not a number."""
-    values = _log_parts(target, positions)
-    bad = [name for name, value in values.items() if np.isnan(value).any()]
-    if bad:
+    # Which part is at fault is asked only where one is: that takes another compilation.
+    values_are, slopes_are = _are_numbers(target, positions)
+    if not bool(values_are):
+        values = _log_parts(target, positions)
+        bad = [name for name, value in values.items() if np.isnan(value).any()]
         raise InferenceError(
-            f"{algorithm} cannot start: {_named(bad)} of the log density is not a "
-            "number at the starting position. Look there for a logarithm or a root of "
-            "a negative number, a division by zero, or an overflow."
+            f"{algorithm} cannot start: {_named(bad) or 'the sum of the parts'} of the "
+            "log density is not a number at the starting position. Look there for a "
+            "logarithm or a root of a negative number, a division by zero, or an "
+            "overflow."
         )
-    if not bool(_slopes_are_numbers(target, positions)):
+    if not bool(slopes_are):
         name = _faulty_slope(target, positions)
         raise InferenceError(
             f"{algorithm} cannot start: the slope of {name} of the log density is not "

@@ -1,0 +1,76 @@
+"""Which cases there are, and running some of them."""
+
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+
+from ocbnn.bench import hmc, predict, rules, start, svgd
+from ocbnn.bench.finding import Finding
+from ocbnn.core.errors import SettingError
+from ocbnn.core.versions import library_versions
+from ocbnn.core.words import suggest
+
+Case = Callable[[str, int], Iterator[Finding]]
+
+CASES: dict[str, Case] = {
+    "hmc-toy": hmc.beside_a_bare_loop,
+    "svgd-clinical": lambda n, r: svgd.share_of_products(n, svgd.CLINICAL, r),
+    "svgd-motion": lambda n, r: svgd.share_of_products(n, svgd.MOTION, r),
+    "svgd-many": lambda n, r: svgd.growth(n, (125, 250, 500, 1000), r),
+    "predict": lambda n, r: predict.share_of_a_pass(n, 298_000, r),
+    "rules": lambda n, r: rules.cost_of_rules(n, (1, 10, 100), r),
+    "start": start.imports,
+}
+
+
+def run_bench(
+    names: list[str], *, repeats: int = 5, say: Callable[[Finding], None]
+) -> dict[str, Any]:
+    """Measure cases one after the other.
+
+    Args:
+        names: The cases; all when empty.
+        repeats: Turns.
+        say: Called with every number as it is found.
+
+    Returns:
+        The machine, the versions, the day, and every number.
+
+    Raises:
+        SettingError: When there is no such case.
+    """
+    for name in names:
+        if name not in CASES:
+            raise SettingError(
+                f"there is no case {name!r}.{suggest(name, CASES)} Write one of "
+                f"{', '.join(CASES)}."
+            )
+    found: list[Finding] = []
+    for name in names or CASES:
+        for finding in CASES[name](name, repeats):
+            found.append(finding)
+            say(finding)
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": machine(),
+        "versions": library_versions(),
+        "repeats": repeats,
+        "findings": [finding.to_dict() for finding in found],
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers were measured on."""
+    device = jax.devices()[0]
+    return {
+        "device": f"{device.platform}: {device.device_kind}",
+        "devices": jax.device_count(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+        "processor": platform.processor() or platform.machine(),
+    }

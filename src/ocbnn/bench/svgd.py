@@ -1,0 +1,104 @@
+"""Steps of SVGD, beside the matrix products that they are made of."""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ocbnn.bench.finding import Finding
+from ocbnn.bench.problems import POINTS, step_flops, target, weights_in
+from ocbnn.bench.products import gradient_products
+from ocbnn.bench.timing import Run, in_turns, spread
+from ocbnn.inference import SVGD, Plan
+from ocbnn.inference.loop import init, warm_up
+from ocbnn.posterior import Target
+
+
+@dataclasses.dataclass(frozen=True)
+class Sized:
+    """How large a case is.
+
+    Attributes:
+        widths: Of the network's layers.
+        rows: Rows of data.
+        batches: Rows per step; None for all.
+        particles: How many networks.
+        activation: Of the hidden layers.
+        is_classification: Whether outputs are classes.
+        least: The share of the products' speed that is asked for.
+    """
+
+    widths: tuple[int, ...]
+    rows: int
+    batches: tuple[int | None, ...]
+    particles: int
+    activation: str
+    is_classification: bool
+    least: float
+
+
+CLINICAL = Sized((9, 200, 200, 2), 125_000, (512, 4096), 50, "rbf", True, 0.65)
+MOTION = Sized((12, 100, 100, 4), 243, (None,), 50, "rbf", False, 0.40)
+_STEPS = 5
+
+
+def share_of_products(case: str, sized: Sized, repeats: int) -> Iterator[Finding]:
+    """Useful operations a second, and their share of what bare products reach."""
+    for batch in sized.batches:
+        rows = POINTS + (batch or sized.rows)
+        made = target(
+            sized.widths,
+            sized.rows,
+            activation=sized.activation,
+            batch_size=batch,
+            is_classification=sized.is_classification,
+        )
+        plan = SVGD(particles=sized.particles, iterations=_STEPS)
+        products, their_flops = gradient_products(sized.widths, sized.particles, rows)
+        runs = {"ours": moves(plan, made, _STEPS), "products": products}
+        seconds = in_turns(runs, repeats)
+        ours = _STEPS * step_flops(sized.widths, sized.particles, rows)
+        rate, ceiling = ours / seconds["ours"], their_flops / seconds["products"]
+        setting = "all rows" if batch is None else f"batch {batch}"
+        step = spread(1e3 * seconds["ours"] / _STEPS)
+        yield Finding(case, setting, "one step", step, "ms")
+        yield Finding(case, setting, "products", spread(ceiling / 1e9), "GFLOP/s")
+        yield Finding(
+            case, setting, "share of them", spread(rate / ceiling), least=sized.least
+        )
+
+
+def growth(case: str, counts: tuple[int, ...], repeats: int) -> Iterator[Finding]:
+    """Time per step as particles double, beside that of the arithmetic."""
+    widths, rows = (20, 100, 80, 4), 20
+    weights = weights_in(widths)
+    runs = {
+        str(count): moves(
+            SVGD(particles=count, iterations=_STEPS),
+            target(widths, rows, activation="rbf"),
+            _STEPS,
+        )
+        for count in counts
+    }
+    seconds = in_turns(runs, repeats)
+    # Four operations a pair and weight for the kernel, six a weight, row and particle.
+    work = {
+        n: 4.0 * n * n * weights + step_flops(widths, n, rows + POINTS) for n in counts
+    }
+    for one, two in itertools.pairwise(counts):
+        grown = seconds[str(two)] / seconds[str(one)]
+        relative = spread(np.asarray(grown) / (work[two] / work[one]))
+        setting = f"{one} to {two} particles"
+        yield Finding(case, setting, "growth beside arithmetic", relative, most=1.2)
+
+
+def moves(plan: Plan, made: Target, count: int) -> Run:
+    """A run of some moves in the loop that the driver compiles."""
+    algorithm = plan.bind(made)
+    key = jax.random.key(0)
+    state = init(algorithm, key)
+    start, many = jnp.asarray(0), jnp.asarray(count)
+    return lambda: warm_up(algorithm, key, state, start, many, count)[0]

@@ -1,0 +1,54 @@
+"""`ocbnn bench`: how fast the library is on this machine."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ocbnn.cli.ending import stop
+from ocbnn.cli.talk import note, spoken_warnings
+
+
+def bench(
+    suite: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--suite",
+            metavar="NAME",
+            help="A case, or several: repeat the option. Left out: all.",
+            show_default=False,
+        ),
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Turns, after one that compiles.")
+    ] = 5,
+    as_json: Annotated[
+        Path | None,
+        typer.Option(
+            "--json",
+            metavar="FILE",
+            help="Write all numbers to a file.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Measure speed beside what the same machine can do, in the same run.
+
+    Every number is the median over turns, with the least and the greatest.
+    Leave the machine alone meanwhile; all cases take some minutes.
+    """
+    from ocbnn.bench import run_bench  # noqa: PLC0415
+    from ocbnn.bench.finding import line  # noqa: PLC0415
+    from ocbnn.storage import replace_file  # noqa: PLC0415
+
+    try:
+        with spoken_warnings():
+            found = run_bench(
+                suite or [], repeats=repeats, say=lambda one: typer.echo(line(one))
+            )
+    except KeyboardInterrupt:
+        stop("stopped. Nothing was written.")
+    if as_json is not None:
+        replace_file(as_json, (json.dumps(found, indent=2) + "\n").encode())
+        note(f"written to {as_json}")
