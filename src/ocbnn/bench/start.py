@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from ocbnn.bench.finding import Finding
 from ocbnn.bench.timing import Run, in_turns, spread
 
-
 # The package opens its rooms when asked, so it is asked for an estimator.
 _CODE = {"jax": "import jax", "ocbnn": "import ocbnn; ocbnn.OCBNNRegressor"}
 
