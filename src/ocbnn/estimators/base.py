@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ocbnn.core.errors import DataError, InferenceWarning, SettingError
+from ocbnn.core.errors import InferenceWarning, SettingError
 from ocbnn.core.randomness import key_from, numpy_generator
 from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
-from ocbnn.core.words import listing, suggest
 from ocbnn.estimators.diagnosing import Diagnosable
+from ocbnn.estimators.names import in_order, input_names
 from ocbnn.estimators.reporting import function_values, reference_inputs
 from ocbnn.estimators.rulebook import bind_rules, make_terms
 from ocbnn.inference import SMC, Choice, Draws, Plan, Verdict, choose, judge, sample
@@ -313,28 +313,10 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
 
     def _checked(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "draws_")
-        X = self._by_name(X)
+        # Names that a data frame brought to the fit are compared by scikit-learn.
+        if self.inputs is not None and not hasattr(self, "feature_names_in_"):
+            X = in_order(X, self.schema_.inputs)
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
-
-    def _by_name(self, X: Any) -> Any:
-        """A data frame's columns in the order of `inputs`, where those were given.
-
-        Names that a data frame brought to the fit are compared by scikit-learn.
-        """
-        columns = getattr(X, "columns", None)
-        known = hasattr(self, "feature_names_in_")
-        if columns is None or self.inputs is None or known:
-            return X
-        there = [str(name) for name in columns]
-        missing = [name for name in self.schema_.inputs if name not in there]
-        if missing:
-            raise DataError(
-                f"the table has no column {missing[0]!r}, which the model was fitted "
-                f"to.{suggest(missing[0], there)} It has {listing(there, 30)}."
-            )
-        return X[
-            [columns[there.index(name)] for name in self.schema_.inputs]
-        ].to_numpy()
 
     def _copy(self) -> Any:
         return type(self)(**self.get_params(deep=False))
@@ -353,47 +335,11 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         return self._predict_with(draws)
 
     def _input_names(self) -> tuple[str, ...]:
-        count = self.n_features_in_
-        if self.inputs is not None:
-            return _given_names(self.inputs, count, "inputs")
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None:
-            return tuple(str(name) for name in names)
-        return ("x",) if count == 1 else tuple(f"x{i}" for i in range(count))
-
-    def _output_names(self, y: Any, count: int) -> tuple[str, ...]:
-        """Names that were given, columns, a series' name, or `y` (`y0`, `y1`, …)."""
-        if self.outputs is not None:
-            return _given_names(self.outputs, count, "outputs")
-        columns = getattr(y, "columns", None)
-        if columns is not None:
-            return tuple(str(column) for column in columns)
-        name = getattr(y, "name", None)
-        if isinstance(name, str) and name and count == 1:
-            return (name,)
-        return ("y",) if count == 1 else tuple(f"y{i}" for i in range(count))
+        found = getattr(self, "feature_names_in_", None)
+        return input_names(self.inputs, found, self.n_features_in_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "draws_")
-
-
-def _given_names(names: Any, count: int, kind: str) -> tuple[str, ...]:
-    given = (names,) if isinstance(names, str) else tuple(names)
-    if len(given) != count or not all(isinstance(name, str) for name in given):
-        raise SettingError(
-            f"{kind} must name every column in order: the data have {count}, got "
-            f"{given!r}. Write a list of {count} names, or leave it out."
-        )
-    return given
-
-
-def row_names(X: Any) -> list[Any] | None:
-    """A data frame's own names of its rows; None where they are just numbered."""
-    labels = getattr(X, "index", None)
-    if labels is None or callable(labels) or len(labels) != len(X):
-        return None
-    names = list(labels)
-    return None if names == list(range(len(names))) else names
 
 
 def observation_noise(random_state: Any) -> np.random.Generator:

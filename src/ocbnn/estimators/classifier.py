@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocbnn.core.errors import DataError
 from ocbnn.core.units import Units
-from ocbnn.estimators.base import RuleFollower, row_names
+from ocbnn.estimators.base import RuleFollower
+from ocbnn.estimators.names import row_names, target_names
 from ocbnn.estimators.pictures import plot_classes
 from ocbnn.posterior import Categorical
 from ocbnn.rules import Schema
@@ -97,7 +98,7 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
                 f"y has one class only, {only!r}, in all of its {len(y)} rows. A "
                 "classifier needs at least two classes to tell apart."
             )
-        name = self._output_names(original, 1)
+        name = target_names(self.outputs, original, 1)
         labels = tuple(self.classes_.tolist())
         return X, codes, Schema(self._input_names(), name, labels)
 

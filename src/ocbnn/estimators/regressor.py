@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.units import Units
-from ocbnn.estimators.base import RuleFollower, observation_noise, row_names
+from ocbnn.estimators.base import RuleFollower, observation_noise
+from ocbnn.estimators.names import row_names, target_names
 from ocbnn.estimators.pictures import column_index, plot_functions
 from ocbnn.estimators.rulebook import bind_rules
 from ocbnn.networks import MLP
@@ -238,7 +239,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         y = np.asarray(y, float)
         self._y_ndim = y.ndim
         Y = y[:, None] if y.ndim == 1 else y
-        names = self._output_names(original, Y.shape[1])
+        names = target_names(self.outputs, original, Y.shape[1])
         constant = np.flatnonzero(np.ptp(Y, axis=0) == 0)
         if must_vary and len(constant) and len(Y) > 1:
             raise DataError(

@@ -93,19 +93,11 @@ _REMARK = (
     "rest, with one noise for all inputs."
 )
 _SCORES = ("rmse", "log_likelihood")
-_TOY_HEADS = {
+_HEADS = {
     "rmse": ("RMSE", 3),
     "accuracy": ("accuracy", 3),
     "log_likelihood": ("log likelihood", 3),
     "spread": ("spread", 2),
-    "violation": ("violation", 4),
-    "rhat_max": ("R-hat", 2),
-    "seconds": ("seconds", 1),
-    "ess_per_second": ("ESS per second", 2),
-}
-_TABLE_HEADS = {
-    "rmse": ("RMSE", 3),
-    "log_likelihood": ("log likelihood", 3),
     "coverage": ("coverage of 90 %", 3),
     "violation": ("violation", 4),
     "rhat_max": ("R-hat", 2),
@@ -155,10 +147,7 @@ class AlgorithmStudy(Study):
     def tables(self, result: Result) -> list[Table]:
         """One for each problem."""
         found = result["models"]["ocbnn"]
-        toys = [_toy_table(name, found[name]) for name in found if name in TOYS]
-        return toys + [
-            _uci_table(name, found[name]) for name in found if name in TABLES
-        ]
+        return [_table(name, algorithms) for name, algorithms in found.items()]
 
     def headline(self, result: Result) -> Headline:
         """Nothing: algorithms are compared, not models."""
@@ -296,27 +285,18 @@ def smaller_still(plan: Plan) -> Plan:
     return dataclasses.replace(plan, chains=2, warmup=200, draws=50, **changes)
 
 
-def _toy_table(name: str, found: dict[str, Result]) -> Table:
+def _table(name: str, found: dict[str, Result]) -> Table:
     kept = {
         key: head
-        for key, head in _TOY_HEADS.items()
+        for key, head in _HEADS.items()
         if any(one.get(key) is not None for one in found.values())
     }
-    rows = tuple(
-        (label, *(number(one.get(key), digits) for key, (_, digits) in kept.items()))
-        for label, one in found.items()
-    )
-    heads = ("", *(head for head, _ in kept.values()))
-    return Table(f"{name}: {TOYS[name].figure}", heads, rows)
-
-
-def _uci_table(name: str, found: dict[str, Result]) -> Table:
     cell = lambda one, key, digits: (
-        spread(one, key, digits) if key in _SCORES else number(one[key], digits)
+        spread(one, key, digits) if key in _SCORES else number(one.get(key), digits)
     )
     rows = tuple(
-        (label, *(cell(one, key, n) for key, (_, n) in _TABLE_HEADS.items()))
+        (label, *(cell(one, key, digits) for key, (_, digits) in kept.items()))
         for label, one in found.items()
     )
-    heads = ("", *(head for head, _ in _TABLE_HEADS.values()))
-    return Table(f"{name}: mean ± standard deviation over splits", heads, rows)
+    what = TOYS[name].figure if name in TOYS else "mean ± deviation over splits"
+    return Table(f"{name}: {what}", ("", *(head for head, _ in kept.values())), rows)

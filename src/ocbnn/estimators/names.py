@@ -1,0 +1,67 @@
+"""What the columns and rows of a table are called, and finding them again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ocbnn.core.errors import DataError, SettingError
+from ocbnn.core.words import listing, suggest
+
+
+def input_names(given: Any, found: Any, count: int) -> tuple[str, ...]:
+    """Names that were given, a data frame's columns, or `x` (`x0`, `x1`, …)."""
+    if given is not None:
+        return _checked(given, count, "inputs")
+    if found is not None:
+        return tuple(str(name) for name in found)
+    return ("x",) if count == 1 else tuple(f"x{i}" for i in range(count))
+
+
+def target_names(given: Any, y: Any, count: int) -> tuple[str, ...]:
+    """Names that were given, columns, a series' name, or `y` (`y0`, `y1`, …)."""
+    if given is not None:
+        return _checked(given, count, "outputs")
+    columns = getattr(y, "columns", None)
+    if columns is not None:
+        return tuple(str(column) for column in columns)
+    name = getattr(y, "name", None)
+    if isinstance(name, str) and name and count == 1:
+        return (name,)
+    return ("y",) if count == 1 else tuple(f"y{i}" for i in range(count))
+
+
+def row_names(X: Any) -> list[Any] | None:
+    """A data frame's own names of its rows; None where they are just numbered."""
+    labels = getattr(X, "index", None)
+    if labels is None or callable(labels) or len(labels) != len(X):
+        return None
+    names = list(labels)
+    return None if names == list(range(len(names))) else names
+
+
+def in_order(X: Any, names: Sequence[str]) -> Any:
+    """A data frame's columns of these names, as an array; anything else as it is.
+
+    Raises:
+        DataError: When a column is missing, naming it.
+    """
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return X
+    there = [str(name) for name in columns]
+    missing = [name for name in names if name not in there]
+    if missing:
+        raise DataError(
+            f"the table has no column {missing[0]!r}, which the model was fitted to."
+            f"{suggest(missing[0], there)} It has {listing(there, 30)}."
+        )
+    return X[[columns[there.index(name)] for name in names]].to_numpy()
+
+
+def _checked(names: Any, count: int, kind: str) -> tuple[str, ...]:
+    given = (names,) if isinstance(names, str) else tuple(names)
+    if len(given) != count or not all(isinstance(name, str) for name in given):
+        raise SettingError(
+            f"{kind} must name every column in order: the data have {count}, got "
+            f"{given!r}. Write a list of {count} names, or leave it out."
+        )
+    return given
