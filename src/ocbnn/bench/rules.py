@@ -27,7 +27,7 @@ def cost_of_rules(
         yield Finding(case, setting, "speed beside one rule", relative, least=0.8)
 
 
-_TIMES = 20
+_TIMES = 500
 
 
 def _gradients(made: Target) -> Run:

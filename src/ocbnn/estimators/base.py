@@ -24,6 +24,7 @@ from ocbnn.metrics import RuleCheck, check_rule
 from ocbnn.networks import MLP, EquinoxNetwork, Network
 from ocbnn.posterior import Likelihood, Target
 from ocbnn.predictive import Predictive
+from ocbnn.predictive.pointwise import log_parts
 from ocbnn.priors import RuleTerm, WeightPrior
 from ocbnn.rules import BoundRule, Schema
 
@@ -257,7 +258,7 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         check_is_fitted(self, "draws_")
         self._need_data("log_density_parts")
         some = self.draws_.thinned(draws)
-        shares = jax.jit(jax.vmap(self.target_.parts))(some)
+        shares = log_parts(self.target_, some)
         return {name: float(np.mean(values)) for name, values in shares.items()}
 
     def _check_rule(

@@ -10,14 +10,10 @@ import numpy as np
 from ocbnn.core.errors import InferenceError
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import LogDensity
+from ocbnn.inference.parts import parts_at
 
 # Moves in a row that must all have gone wrong before the density is suspected.
 _MANY = 20
-
-
-@eqx.filter_jit
-def _log_parts(target: LogDensity, positions: Position) -> dict[str, Any]:
-    return jax.vmap(target.parts)(positions)
 
 
 @eqx.filter_jit
@@ -33,7 +29,7 @@ def check_start(target: LogDensity, positions: Position, algorithm: str) -> None
     # Which part is at fault is asked only where one is: that takes another compilation.
     values_are, slopes_are = _are_numbers(target, positions)
     if not bool(values_are):
-        values = _log_parts(target, positions)
+        values = parts_at(target, positions)
         bad = [name for name, value in values.items() if np.isnan(value).any()]
         raise InferenceError(
             f"{algorithm} cannot start: {_named(bad) or 'the sum of the parts'} of the "
@@ -112,7 +108,7 @@ def _faulty_nearby(target: LogDensity, positions: Position, key: RandomKey) -> s
             ),
             positions,
         )
-        values = _log_parts(target, noise)
+        values = parts_at(target, noise)
         bad = [name for name, value in values.items() if np.isnan(value).any()]
         if bad:
             return _named(bad)

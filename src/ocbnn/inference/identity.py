@@ -21,8 +21,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ocbnn.core.types import RandomKey
+from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import LogDensity, Plan
+from ocbnn.inference.parts import parts_at
 
 # Code of these is told by their versions, a person's own by what it does.
 LIBRARIES = ("ocbnn", "jax", "jaxlib", "numpy", "equinox", "optax", "blackjax")
@@ -65,12 +66,13 @@ def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
 
 def _probe(target: LogDensity, key: RandomKey) -> dict[str, str]:
     """The density's parts at one place: they notice what names and labels do not."""
-    return {name: repr(float(v)) for name, v in _parts(target, key).items()}
+    found = parts_at(target, _start(target, key))
+    return {name: repr(float(values[0])) for name, values in found.items()}
 
 
 @eqx.filter_jit
-def _parts(target: LogDensity, key: RandomKey) -> dict[str, Any]:
-    return target.parts(target.initial(key))
+def _start(target: LogDensity, key: RandomKey) -> Position:
+    return jax.tree.map(lambda a: a[None], target.initial(key))
 
 
 def _nearly(name: str, mine: str, theirs: str) -> bool:

@@ -20,7 +20,7 @@ from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar, Targe
 from ocbnn.core.units import Units
 from ocbnn.networks import Network
 from ocbnn.posterior.likelihoods import Likelihood
-from ocbnn.priors import RuleTerm, WeightPrior
+from ocbnn.priors import RuleTerm, WeightPrior, alike, log_gs
 
 
 class Model(NamedTuple):
@@ -110,7 +110,7 @@ class Target(eqx.Module):
         """The part that `initial` draws from, and the part that rules and data add."""
         points = [term.points for term in self.rules]
         logs, data = self._added(position, points, self.X, self.Y, 1.0)
-        return self._reference(position), sum(logs, start=data)
+        return self._reference(position), data + jnp.sum(logs)
 
     def stages(self, position: Model) -> tuple[Scalar, ...]:
         """What `initial` draws from, the data, and the rules.
@@ -121,9 +121,9 @@ class Target(eqx.Module):
         """
         points = [term.points for term in self.rules]
         logs, data = self._added(position, points, self.X, self.Y, 1.0)
-        if not logs:
+        if not self.rules:
             return self._reference(position), data
-        rules = sum(logs, start=jnp.zeros_like(data))
+        rules = jnp.sum(logs)
         if self.X is None:
             return self._reference(position), rules
         return self._reference(position), data, rules
@@ -137,7 +137,7 @@ class Target(eqx.Module):
         X, Y, factor = self._batch(key_rows)
         points = self._fresh_points(key_points)
         logs, data = self._added(position, points, X, Y, factor)
-        return self._reference(position) + sum(logs, start=data)
+        return self._reference(position) + data + jnp.sum(logs)
 
     def local_logdensity(self, mean: Model, sd: Model, key: RandomKey) -> Scalar:
         """An estimate of the mean of the log density under independent normal weights.
@@ -162,8 +162,8 @@ class Target(eqx.Module):
             logs = self.likelihood.loglik(position.noise, X, values, Y)
             total = total + factor * jnp.sum(logs)
         points = self._fresh_points(key_points)
-        rules, _ = self._added(position, points, None, None, 1.0)
-        return sum(rules, start=total)
+        logs, _ = self._added(position, points, None, None, 1.0)
+        return total + jnp.sum(logs)
 
     def last_layer(self) -> Model:
         """Which arrays of a position belong to the network's last layer."""
@@ -202,23 +202,29 @@ class Target(eqx.Module):
         X: Inputs | None,
         Y: Targets | None,
         factor: float,
-    ) -> tuple[list[Scalar], Scalar]:
+    ) -> tuple[Float[Array, " rules"], Scalar]:
         """Each rule's `log g` and the data's log likelihood, in one forward pass."""
-        inner = points if self.units is None else map(self.units.traced_inputs, points)
+        laws = [term.law for term in self.rules]
+        groups = alike(laws, points)
+        # One block for all rules of a form, however many there are.
+        xs = [jnp.stack([points[place] for place in places]) for places in groups]
+        inner = [block.reshape(-1, block.shape[-1]) for block in xs]
+        if self.units is not None:
+            inner = map(self.units.traced_inputs, inner)
         blocks = [*([] if X is None else [X]), *inner]
         if not blocks:
-            return [], jnp.zeros(())
+            return jnp.zeros((0,)), jnp.zeros(())
         values = self.network.batch(position.weights, jnp.concatenate(blocks))
         split = _split_rows(values, [block.shape[0] for block in blocks])
         data = jnp.zeros((), values.dtype)
         if X is not None and Y is not None:
             logs = self.likelihood.loglik(position.noise, X, split[0], Y)
             data, split = factor * jnp.sum(logs), split[1:]
-        rules = [
-            term.log_g(xs, self._in_units(ys), self.function(position))
-            for term, xs, ys in zip(self.rules, points, split, strict=True)
+        ys = [
+            self._in_units(block).reshape(*places.shape[:2], -1)
+            for block, places in zip(split, xs, strict=True)
         ]
-        return rules, data
+        return log_gs(laws, groups, xs, ys, self.function(position)), data
 
     def function(self, position: Model) -> Function:
         """The function of one position, from and to a person's units."""

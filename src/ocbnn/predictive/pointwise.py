@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ocbnn.core.types import Position
+from ocbnn.inference.parts import parts_at
 from ocbnn.posterior import Categorical, Target
 
 # Network values held at a time while many draws meet many rows.
@@ -30,7 +31,7 @@ def log_parts(
     target: Target, positions: Position
 ) -> dict[str, Float[np.ndarray, " draws"]]:
     """Every part of the log density, by name, for every draw."""
-    parts = _parts(target, positions, _batch(target))
+    parts = parts_at(target, positions, _batch(target))
     return {name: np.asarray(values, float) for name, values in parts.items()}
 
 
@@ -50,9 +51,3 @@ def _rows(target: Target, positions: Position, batch: int) -> Float[Array, "draw
 
     positions = jax.tree.map(jnp.asarray, positions)
     return jax.lax.map(one, positions, batch_size=batch)
-
-
-@eqx.filter_jit
-def _parts(target: Target, positions: Position, batch: int) -> dict[str, Array]:
-    positions = jax.tree.map(jnp.asarray, positions)
-    return jax.lax.map(target.parts, positions, batch_size=batch)

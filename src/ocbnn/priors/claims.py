@@ -4,34 +4,82 @@ Each function here takes one `Site` and answers with numbers that `priors.term` 
 over the points of the region. Natural logarithms throughout.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.special import gammaln
 
 from ocbnn.core.types import NO_SLOPES, Along, Scalar, Site, Slopes
 from ocbnn.priors.indicator import soft_indicator
 from ocbnn.rules import AllowedClasses, Atom, Expectation, Forbidden, Rule, evaluate
 
 AtomScales = tuple[tuple[Float[Array, ""], ...], ...]
+Terms = tuple[tuple[Atom, ...], ...]
+Numbers = Float[Array, " numbers"]
+
+
+class Edge(eqx.Module):
+    """How the edge of a forbidden region is softened."""
+
+    tau0: Float[Array, ""]
+    tau1: Float[Array, ""]
+    scales: AtomScales
+    literal: bool = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, rule: Rule, scales: AtomScales) -> "Edge":
+        """As a rule asks for it, once the size of every atom is known."""
+        tau0, tau1 = (jnp.asarray(tau, float) for tau in rule.tau)
+        return cls(tau0, tau1, scales, rule.literal)
+
+
+class Components(eqx.Module):
+    """The spread and the share of every component of an expectation."""
+
+    sds: Float[Array, " components"]
+    log_heights: Float[Array, " components"]
+    log_shares: Float[Array, " components"]
+
+    @classmethod
+    def of(cls, claim: Expectation) -> "Components":
+        """Those of a claim, with what follows from them in double precision."""
+        sds, shares = np.array(claim.sds), np.array(claim.weights)
+        whole = (sds, -np.log(sds) - 0.5 * np.log(2.0 * np.pi), np.log(shares))
+        return cls(*(jnp.asarray(numbers, float) for numbers in whole))
+
+
+class Concentrations(eqx.Module):
+    """The parameters of a Dirichlet density, one for each class."""
+
+    alpha: Float[Array, " classes"]
+    log_normaliser: Float[Array, ""]
+
+    @classmethod
+    def of(cls, claim: AllowedClasses, rule: Rule) -> "Concentrations":
+        """Large for allowed classes, small for the others."""
+        alpha = np.where(np.array(claim.mask), rule.allowed, rule.forbidden)
+        normaliser = gammaln(alpha.sum()) - gammaln(alpha).sum()
+        return cls(jnp.asarray(alpha, float), jnp.asarray(normaliser, float))
 
 
 def softened_violation(
-    forbidden: Forbidden, scales: AtomScales, rule: Rule, site: Site
+    terms: Terms, numbers: Numbers, edge: Edge, site: Site
 ) -> Scalar:
     r"""$c(x, y) = \sum_j \prod_k \sigma(f_{jk}(x, y) / s_{jk})$.
 
     Conditions on inputs alone are exact: they are zero or one and have no slope.
     """
-    tau0, tau1 = rule.tau
+    tau0, tau1 = (tau.astype(site.y.dtype) for tau in (edge.tau0, edge.tau1))
     total = jnp.zeros((), site.y.dtype)
-    for atoms, atom_scales in zip(forbidden.terms, scales, strict=True):
+    for atoms, atom_scales in zip(terms, edge.scales, strict=True):
         product = jnp.ones((), site.y.dtype)
         for atom, scale in zip(atoms, atom_scales, strict=True):
-            z = evaluate(atom.expr, site.x, site.y, jnp, site.slopes)
+            z = evaluate(atom.expr, site.x, site.y, jnp, site.slopes, numbers)
             if atom.uses_outputs:
                 factor = soft_indicator(
-                    z / scale.astype(z.dtype), tau0, tau1, literal=rule.literal
+                    z / scale.astype(z.dtype), tau0, tau1, literal=edge.literal
                 )
             else:
                 factor = (z < 0 if atom.strict else z <= 0).astype(site.y.dtype)
@@ -41,31 +89,25 @@ def softened_violation(
 
 
 def component_logpdfs(
-    expectation: Expectation, site: Site
+    form: Expectation, numbers: Numbers, parts: Components, site: Site
 ) -> Float[Array, " components"]:
     r"""$\log N(\phi(x); y_k(x), \sigma_k^2)$ for every component of the mixture."""
-    value = evaluate(expectation.target, site.x, site.y, jnp, site.slopes)
-    logs = []
-    for mean, sd in zip(expectation.means, expectation.sds, strict=True):
-        gap = (value - evaluate(mean, site.x, site.y, jnp)) / sd
-        logs.append(-0.5 * gap**2 - jnp.log(sd) - 0.5 * jnp.log(2.0 * jnp.pi))
-    return jnp.stack(logs)
+    here = (site.x, site.y, jnp, site.slopes, numbers)
+    value = evaluate(form.target, *here)
+    gaps = jnp.stack([value - evaluate(mean, *here) for mean in form.means])
+    gaps = gaps / parts.sds.astype(gaps.dtype)
+    return -0.5 * gaps**2 + parts.log_heights.astype(gaps.dtype)
 
 
-def dirichlet_logpdf(allowed: AllowedClasses, rule: Rule, site: Site) -> Scalar:
+def dirichlet_logpdf(held: Concentrations, site: Site) -> Scalar:
     r"""$\log \mathrm{Dir}(\mathrm{softmax}\,\phi(x); \alpha)$.
 
     Computed from the logarithm of the softmax, so that a network which is certain
     gives a large number with a finite slope instead of an infinity without one.
     """
-    alpha = jnp.where(jnp.array(allowed.mask), rule.allowed, rule.forbidden).astype(
-        site.y.dtype
-    )
     log_p = jax.nn.log_softmax(site.y)
-    normaliser = jax.scipy.special.gammaln(jnp.sum(alpha)) - jnp.sum(
-        jax.scipy.special.gammaln(alpha)
-    )
-    return normaliser + jnp.sum((alpha - 1.0) * log_p)
+    powers = (held.alpha - 1.0).astype(log_p.dtype)
+    return held.log_normaliser.astype(log_p.dtype) + jnp.sum(powers * log_p)
 
 
 def atom_scales(

@@ -6,8 +6,8 @@ from jaxtyping import Array, Float
 
 def soft_indicator(
     z: Float[Array, "*shape"],
-    tau0: float = 15.0,
-    tau1: float = 2.0,
+    tau0: float | Float[Array, ""] = 15.0,
+    tau1: float | Float[Array, ""] = 2.0,
     *,
     literal: bool = False,
 ) -> Float[Array, "*shape"]:

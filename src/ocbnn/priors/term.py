@@ -11,35 +11,45 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ocbnn.core.aside import Aside
 from ocbnn.core.errors import RuleError
 from ocbnn.core.points import OwnPoints, PointSampler
-from ocbnn.core.slopes import slope_scale, slopes_at
-from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar, Site
-from ocbnn.priors.claims import (
-    AtomScales,
-    atom_scales,
-    component_logpdfs,
-    dirichlet_logpdf,
-    softened_violation,
-    unit_scales,
-)
+from ocbnn.core.slopes import slope_scale
+from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar
+from ocbnn.priors.claims import AtomScales, Edge, atom_scales, unit_scales
+from ocbnn.priors.law import Law
 from ocbnn.priors.placing import check_own_sampler, make_sampler, point_count
-from ocbnn.rules import (
-    AllowedClasses,
-    BoundRule,
-    CustomTerm,
-    Expectation,
-    Forbidden,
-)
+from ocbnn.rules import BoundRule, CustomTerm, Forbidden
 
 
 class RuleTerm(eqx.Module):
-    """A bound rule, the points at which it is felt, and the scale of its claims."""
+    """A rule's law, the points at which it is felt, and the rule itself."""
 
-    bound: BoundRule = eqx.field(static=True)
+    law: Law
     sampler: PointSampler
     points: Inputs  # fixed for algorithms with an exact target
-    scales: AtomScales
+    said: Aside[BoundRule] = eqx.field(static=True)
+
+    def __init__(
+        self,
+        bound: BoundRule,
+        sampler: PointSampler,
+        points: Inputs,
+        scales: AtomScales = (),
+    ) -> None:
+        self.law = Law(bound, scales)
+        self.sampler, self.points = sampler, points
+        self.said = Aside(bound)
+
+    @property
+    def bound(self) -> BoundRule:
+        """The rule; compiled code may not look at it, and sees its law."""
+        return self.said.value
+
+    @property
+    def scales(self) -> AtomScales:
+        """The natural size of every atom; none where nothing is forbidden."""
+        return self.law.held.scales if isinstance(self.law.held, Edge) else ()
 
     @property
     def count(self) -> int:
@@ -52,27 +62,7 @@ class RuleTerm(eqx.Module):
 
     def log_g(self, xs: Inputs, ys: Outputs, function: Function) -> Scalar:
         """`log g(W|C)` of this rule, given the network's values at its points."""
-        rule, claim = self.bound.rule, self.bound.claim
-        slopes = jax.vmap(lambda x: slopes_at(function, x, self.bound.slopes))(xs)
-        sites = lambda one: jax.vmap(lambda *site: one(Site(*site)))(xs, ys, slopes)
-        weight = _share_of_each_point(self.bound, xs.shape[0])
-        match claim:
-            case Forbidden():
-                c = sites(lambda s: softened_violation(claim, self.scales, rule, s))
-                return -rule.strength * jnp.mean(c)
-            case Expectation():
-                logs = sites(lambda s: component_logpdfs(claim, s))
-                log_share = jnp.log(jnp.array(claim.weights, logs.dtype))
-                if rule.per == "region":
-                    return jax.nn.logsumexp(log_share + weight * jnp.sum(logs, axis=0))
-                mixed = jax.nn.logsumexp(log_share[None] + logs, axis=1)
-                return weight * jnp.sum(mixed)
-            case AllowedClasses():
-                logs = sites(lambda s: dirichlet_logpdf(claim, rule, s))
-                return weight * jnp.sum(logs)
-            case CustomTerm():
-                return jnp.asarray(claim.log_g(xs, ys)).astype(ys.dtype)
-        raise TypeError(claim)
+        return self.law.log_g(xs, ys, function)
 
 
 def make_term(
@@ -119,18 +109,6 @@ def make_term(
     if isinstance(bound.claim, CustomTerm):
         _check_custom(bound, bound.claim, points)
     return RuleTerm(bound, sampler, points, scales)
-
-
-def _share_of_each_point(bound: BoundRule, count: int) -> float:
-    """What one point counts for, so that all together have the rule's weight.
-
-    Left out, an expectation counts once per point, as in the paper. A class rule counts
-    once in all: its density has no upper bound, and as a product over the points it
-    shouts down any data.
-    """
-    if bound.rule.weight is not None:
-        return bound.rule.weight / count
-    return 1.0 / count if isinstance(bound.claim, AllowedClasses) else 1.0
 
 
 def _evenly(table: Float[Array, "rows columns"], most: int) -> Array:

@@ -18,6 +18,7 @@ from ocbnn.rules.conditions import (
 )
 from ocbnn.rules.conflicts import Conflict as Conflict, find_conflict as find_conflict
 from ocbnn.rules.evaluate import evaluate as evaluate
+from ocbnn.rules.form import take_out as take_out
 from ocbnn.rules.limits import output_limits as output_limits
 from ocbnn.rules.naming import d as d, inputs as inputs, outputs as outputs
 from ocbnn.rules.normal_form import Atom as Atom

@@ -22,11 +22,12 @@ from ocbnn.rules.tree import Expression
 class Forbidden:
     """What the outputs must not be: a union over j of intersections over k of atoms.
 
-    `condition` is the claim itself, for exact checks; `terms` are its negation.
+    `condition` is the claim itself, for exact checks; `terms` are its negation, so that
+    comparing those is enough.
     """
 
     terms: Terms
-    condition: Condition
+    condition: Condition = dataclasses.field(compare=False)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,6 +24,7 @@ from ocbnn.rules.tree import (
     Negate,
     Number,
     Slope,
+    Slot,
 )
 
 _OPERATORS = {
@@ -42,18 +43,23 @@ _JOINED = {"min": "minimum", "max": "maximum"}
 
 
 def evaluate(
-    expr: Expression, x: Any, y: Any, xp: Any, slopes: Slopes = NO_SLOPES
+    expr: Expression,
+    x: Any,
+    y: Any,
+    xp: Any,
+    slopes: Slopes = NO_SLOPES,
+    numbers: Any = (),
 ) -> Any:
     """Value of a bound expression at inputs `x` (..., inputs) and outputs `y`.
 
     `y` has shape (..., outputs), or is None where no output is mentioned, and so has
     each of the `slopes` that are mentioned. `xp` is `numpy` or `jax.numpy`. Constants
     stay Python floats, so the arrays' dtype rules; a constant expression has the shape
-    of one column of `x`.
+    of one column of `x`. Slots, of which only forms have any, find their `numbers`.
     """
     # NumPy would warn of 1/0 and log(-1); inf and nan answer comparisons well enough.
     with np.errstate(all="ignore"):
-        value = _value(expr, _Place(x, y, xp, slopes))
+        value = _value(expr, _Place(x, y, xp, slopes, numbers))
     return xp.full_like(x[..., 0], value) if isinstance(value, float) else value
 
 
@@ -73,12 +79,15 @@ class _Place(NamedTuple):
     y: Any
     xp: Any
     slopes: Slopes
+    numbers: Any = ()
 
 
 def _value(expr: Expression, at: _Place) -> Any:  # noqa: PLR0911 (one per kind of node)
     match expr:
         case Number(value):
             return value
+        case Slot(place):
+            return at.numbers[place]
         case Column("input", index):
             return at.x[..., index]
         case Column(_, index):

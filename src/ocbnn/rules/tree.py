@@ -139,6 +139,16 @@ class Number(Expression):
 
 
 @dataclasses.dataclass(frozen=True)
+class Slot(Expression):
+    """A number that is kept apart from the tree: the one at this place of a list."""
+
+    place: int
+
+    def __str__(self) -> str:
+        return f"#{self.place}"
+
+
+@dataclasses.dataclass(frozen=True)
 class Name(Expression):
     """An input or output by name; a rule from text learns which when it is bound."""
 
