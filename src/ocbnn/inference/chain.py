@@ -130,7 +130,12 @@ class Chain:
 
     def _start(self) -> None:
         self._state = loop.init(self._shared.algorithm, self._key)
-        check_start(self._shared.target, self._positions(), self._shared.plan.label)
+        check_start(
+            self._shared.target,
+            self._state,
+            self._positions(),
+            self._shared.plan.label,
+        )
 
     def _positions(self) -> Any:
         return loop.emit(self._shared.algorithm, self._key, self._state)

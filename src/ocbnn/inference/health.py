@@ -10,25 +10,41 @@ import numpy as np
 from ocbnn.core.errors import InferenceError
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import LogDensity
+from ocbnn.inference.mcmc import Phase
 from ocbnn.inference.parts import parts_at
 
 # Moves in a row that must all have gone wrong before the density is suspected.
 _MANY = 20
 
 
-@eqx.filter_jit
-def _are_numbers(target: LogDensity, positions: Position) -> tuple[Any, Any]:
+def _are_numbers(
+    target: LogDensity, state: Any, positions: Position
+) -> tuple[bool, bool]:
     """Whether all values are, and all slopes."""
+    is_phase = lambda part: isinstance(part, Phase)
+    known = [p for p in jax.tree.leaves(state, is_leaf=is_phase) if is_phase(p)]
+    if known:  # Nothing needs to be compiled for what the state says already.
+        values = all(not np.isnan(phase.logdensity).any() for phase in known)
+        slopes = all(np.isfinite(phase.gradient).all() for phase in known)
+        return values, slopes
+    values, slopes = _evaluated(target, positions)
+    return bool(values), bool(slopes)
+
+
+@eqx.filter_jit
+def _evaluated(target: LogDensity, positions: Position) -> tuple[Any, Any]:
     values, grads = jax.vmap(jax.value_and_grad(target.logdensity))(positions)
     finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(grads)]
     return ~jnp.any(jnp.isnan(values)), jnp.all(jnp.stack(finite))
 
 
-def check_start(target: LogDensity, positions: Position, algorithm: str) -> None:
+def check_start(
+    target: LogDensity, state: Any, positions: Position, algorithm: str
+) -> None:
     """Refuse to start where the density or its slope is not a number."""
     # Which part is at fault is asked only where one is: that takes another compilation.
-    values_are, slopes_are = _are_numbers(target, positions)
-    if not bool(values_are):
+    values_are, slopes_are = _are_numbers(target, state, positions)
+    if not values_are:
         values = parts_at(target, positions)
         bad = [name for name, value in values.items() if np.isnan(value).any()]
         raise InferenceError(
@@ -37,7 +53,7 @@ def check_start(target: LogDensity, positions: Position, algorithm: str) -> None
             "logarithm or a root of a negative number, a division by zero, or an "
             "overflow."
         )
-    if not bool(slopes_are):
+    if not slopes_are:
         name = _faulty_slope(target, positions)
         raise InferenceError(
             f"{algorithm} cannot start: the slope of {name} of the log density is not "

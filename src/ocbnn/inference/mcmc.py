@@ -95,16 +95,16 @@ class HamiltonianChain(StartedAlgorithm):
         its energy is lost and every move is rejected. Climbing first avoids that.
         """
         start = self.density.initial(key)
-        return self._at_rest(climb(self.density, start, self.climb))
+        return self._from(climb(self.density, start, self.climb))
 
     def init_at(self, key: RandomKey, position: Position) -> ChainState:
         """Start at a given position."""
-        return self._at_rest(self.density.raveller.ravel(position))
+        vector = self.density.raveller.ravel(position)
+        return self._from(rest_at(vector, self.density.logdensity))
 
-    def _at_rest(self, position: Vector) -> ChainState:
-        phase = rest_at(position, self.density.logdensity)
-        step_size = self.step_size.astype(position.dtype)
-        tuning = Tuning(step_size, jnp.ones_like(position))
+    def _from(self, phase: Phase) -> ChainState:
+        step_size = self.step_size.astype(phase.position.dtype)
+        tuning = Tuning(step_size, jnp.ones_like(phase.position))
         return ChainState(phase, tuning, remember(tuning))
 
     def step(self, key: RandomKey, state: ChainState) -> tuple[ChainState, MoveInfo]:
@@ -181,22 +181,24 @@ class HamiltonianPlan(Plan):
         )
 
 
-def climb(density: Flat, start: Vector, steps: int | Array) -> Vector:
+def climb(density: Flat, start: Vector, steps: int | Array) -> Phase:
     """The highest place on a path of `steps` gradient steps (Adam) from `start`."""
     optimiser = optax.adam(_CLIMB_RATE)
 
-    def step(_: Array, carry: tuple) -> tuple:
+    def step(index: Array, carry: tuple) -> tuple:
         position, state, best = carry
         phase = rest_at(position, density.logdensity)
-        higher = phase.logdensity > best.logdensity
+        higher = (index == 0) | (phase.logdensity > best.logdensity)
         best = jax.tree.map(lambda a, b: jnp.where(higher, a, b), phase, best)
         with third_party():
             updates, state = optimiser.update(-phase.gradient, state)
         return position + updates, state, best
 
-    first = rest_at(start, density.logdensity)
-    carry = (start, optimiser.init(start), first)
-    return jax.lax.fori_loop(0, steps, step, carry)[2].position
+    # The start is looked at inside the loop, because every gradient that is written
+    # down is compiled, and compiling takes longer than climbing.
+    nowhere = Phase(start, jnp.zeros((), start.dtype), jnp.zeros_like(start))
+    carry = (start, optimiser.init(start), nowhere)
+    return jax.lax.fori_loop(0, jnp.maximum(steps, 1), step, carry)[2]
 
 
 def rest_at(position: Vector, logdensity: Callable[[Vector], Any]) -> Phase:

@@ -40,7 +40,13 @@ from ocbnn.inference.base import (
     check_positive,
 )
 from ocbnn.inference.flat import Flat
-from ocbnn.inference.mcmc import HamiltonianChain, HamiltonianPlan, Phase, climb
+from ocbnn.inference.mcmc import (
+    HamiltonianChain,
+    HamiltonianPlan,
+    Phase,
+    climb,
+    rest_at,
+)
 
 # How many moves the estimate of the best step size looks back on, and how far from it
 # (in powers of e, per power of the step) a move may be and still teach something.
@@ -93,22 +99,23 @@ class MicrocanonicalChain(StartedAlgorithm):
         """Start where the target says, and climb a little."""
         key_start, key_heading = jax.random.split(key)
         start = self.density.initial(key_start)
-        return self._at(key_heading, climb(self.density, start, self.climb))
+        return self._from(key_heading, climb(self.density, start, self.climb))
 
     def init_at(self, key: RandomKey, position: Position) -> Drift:
         """Start at a given position."""
-        return self._at(key, self.density.raveller.ravel(position))
+        vector = self.density.raveller.ravel(position)
+        return self._from(key, rest_at(vector, self.density.logdensity))
 
-    def _at(self, key: RandomKey, position: Vector) -> Drift:
+    def _from(self, key: RandomKey, phase: Phase) -> Drift:
+        position = phase.position
         with third_party():
-            state = _mclmc().init(position, self.density.logdensity, key)
+            heading = _mclmc().generate_unit_vector(key, position)
         tuning = Tuning(
             self.step_size.astype(position.dtype) * position.size**0.5,
             jnp.ones_like(position),
         )
-        phase = Phase(position, state.logdensity, state.logdensity_grad)
         learned = _forget(tuning.step_size, no_moments(position))
-        return Drift(phase, state.momentum, tuning, learned)
+        return Drift(phase, heading, tuning, learned)
 
     def step(self, key: RandomKey, state: Drift) -> tuple[Drift, DriftInfo]:
         """One step of the integrator, and one small random turn."""
