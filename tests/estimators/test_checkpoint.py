@@ -6,7 +6,7 @@ import pytest
 import ocbnn
 from ocbnn import HMC, OCBNNClassifier, OCBNNRegressor
 from ocbnn.core.errors import CheckpointError, SettingError
-from ocbnn.inference import chain
+from ocbnn.inference import lane
 from tests.inference.walks import CrashAfter, CrashError, bits
 
 X = np.linspace(-1.0, 1.0, 8)[:, None]
@@ -28,7 +28,7 @@ def test_a_fit_that_was_cut_short_goes_on_to_the_same_draws(
 ):
     y = X[:, 0] ** 2 if kind is OCBNNRegressor else (X[:, 0] > 0).astype(int)
     whole = make(kind, None).fit(X, y)
-    monkeypatch.setattr(chain, "_CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(lane, "_CHUNK_SECONDS", 0.0)
     with pytest.raises(CrashError):
         make(kind, tmp_path, progress=CrashAfter(12)).fit(X, y)
     states = list(tmp_path.glob("chain-*/state.ocbnn"))

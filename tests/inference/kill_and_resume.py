@@ -34,7 +34,7 @@ def plans(size):
 def child(folder, size, verify):
     import jax
 
-    from ocbnn.inference import chain, sample
+    from ocbnn.inference import lane, sample
     from tests.inference.densities import known_gaussian
     from tests.inference.walks import Quiet, bits
 
@@ -49,14 +49,14 @@ def child(folder, size, verify):
                 print(f"{self.name}\n", end="", flush=True)
 
     key, target = jax.random.key(0), known_gaussian()
-    chain._CHUNK_SECONDS, usual = 0.0, chain._CHUNK_SECONDS
+    lane._CHUNK_SECONDS, usual = 0.0, lane._CHUNK_SECONDS
     found = {
         name: sample(plan, target, key, progress=Moving(name), checkpoint=folder / name,
                      every=0.0)
         for name, plan in plans(size).items()
     }  # fmt: skip
     print("finished", flush=True)
-    chain._CHUNK_SECONDS = usual
+    lane._CHUNK_SECONDS = usual
     if verify:
         for name, plan in plans(size).items():
             assert bits(sample(plan, target, key)) == bits(found[name]), name

@@ -24,7 +24,7 @@ from ocbnn.inference import (
     Ensemble,
     Laplace,
     WarmStart,
-    chain,
+    lane,
     sample,
 )
 from ocbnn.storage import write_bundle
@@ -49,7 +49,7 @@ PLANS = [
 @pytest.fixture
 def short_chunks(monkeypatch):
     """One move at a time, so that a run can end after any of them."""
-    monkeypatch.setattr(chain, "_CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(lane, "_CHUNK_SECONDS", 0.0)
 
 
 def run(folder=None, plan=None, target=None, key=KEY, progress=False):
@@ -66,7 +66,7 @@ def cut_short(folder, moves, plan=None):
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.label)
 def test_a_run_that_was_cut_short_ends_with_the_same_bits(plan, tmp_path, monkeypatch):
     whole = run(None, plan)
-    monkeypatch.setattr(chain, "_CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(lane, "_CHUNK_SECONDS", 0.0)
     for moves in (3, 5, 5):
         with pytest.raises(CrashError):
             run(tmp_path / "run", plan, progress=CrashAfter(moves))
@@ -82,8 +82,8 @@ def test_a_run_that_was_cut_short_ends_with_the_same_bits(plan, tmp_path, monkey
     assert bits(again) == bits(whole)
     assert not again.interrupted
     # Finished: read, and not run.
-    monkeypatch.setattr(chain.Chain, "compile", None)
-    monkeypatch.setattr(chain.Chain, "run", None)
+    monkeypatch.setattr(lane.Lane, "compile", None)
+    monkeypatch.setattr(lane.Lane, "run", None)
     read = run(tmp_path / "run", plan)
     assert bits(read) == bits(whole)
     assert 0 < read.seconds <= again.seconds
@@ -91,7 +91,7 @@ def test_a_run_that_was_cut_short_ends_with_the_same_bits(plan, tmp_path, monkey
 
 def test_the_length_of_chunks_does_not_matter(short_chunks, monkeypatch):
     one_by_one = run()
-    monkeypatch.setattr(chain, "_CHUNK_SECONDS", 100.0)
+    monkeypatch.setattr(lane, "_CHUNK_SECONDS", 100.0)
     assert bits(run()) == bits(one_by_one)
 
 

@@ -114,6 +114,11 @@ class Plan(abc.ABC):
         check_counts(self, chains=1, warmup=0, draws=1, thin=0)
 
     @property
+    def width(self) -> int:
+        """How many positions one chain moves together."""
+        return 1
+
+    @property
     def label(self) -> str:
         """The algorithm's name for people."""
         return type(self).__name__

@@ -1,7 +1,8 @@
 """The one driver: chains over cores, progress, checkpoints, and a safe Ctrl-C.
 
-Chains are independent and run in threads, one per core: compiled code leaves Python's
-lock alone, so two chains on two cores take no longer than one.
+Chains are independent. On a processor they run in threads, one per core: compiled code
+leaves Python's lock alone, so two chains on two cores take no longer than one. On an
+accelerator or on several devices they run abreast (`inference.layout`).
 """
 
 import os
@@ -16,10 +17,12 @@ import jax
 from ocbnn.core.errors import CheckpointWarning
 from ocbnn.core.types import RandomKey
 from ocbnn.inference.base import LogDensity, Plan
-from ocbnn.inference.chain import Chain, Shared
+from ocbnn.inference.chain import Chain
 from ocbnn.inference.checkpoint import Checkpoint, open_checkpoint
 from ocbnn.inference.draws import Draws
 from ocbnn.inference.gathering import rectangle
+from ocbnn.inference.lane import Lane, Shared, lanes_of, shapes
+from ocbnn.inference.layout import lay_out
 from ocbnn.inference.progress import Reporter, make_reporter, resume
 from ocbnn.inference.record import ChainRecord
 
@@ -34,6 +37,7 @@ def sample(
     threads: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     every: float = 30.0,
+    devices: object = None,
 ) -> Draws:
     """Run a plan on a log density.
 
@@ -48,6 +52,8 @@ def sample(
             unfinished, the run goes on from there and ends with the same draws; if
             it is finished, it is read and not run again.
         every: Seconds between one save of a chain and the next.
+        devices: How many of JAX's devices to use, or which ones: a number, "all",
+            "cpu", "gpu", or a list of them. The draws are the same within rounding.
 
     Returns:
         The draws. After Ctrl-C, those drawn until then.
@@ -66,15 +72,16 @@ def sample(
         moves = plan.chains * (plan.warmup + plan.draws)
         total = moves if plan.is_counted else None
         reporter.begin(label or plan.label, total)
-        shared = _share(plan, target, reporter)
+        shared = _share(plan, target, reporter, devices)
         chains = [
-            Chain(shared, one, None if saving is None else ChainRecord(saving, number))
+            Chain(plan, one, None if saving is None else ChainRecord(saving, number))
             for number, one in enumerate(jax.random.split(key, plan.chains))
         ]
-        _go_back(chains, reporter, total)
-        was_finished = all(chain.is_finished for chain in chains)
-        if not was_finished:
-            _run_all(chains, shared, threads or _cores(), saving)
+        _go_back(chains, shared, total)
+        lanes = lanes_of(shared, chains)
+        was_finished = not lanes
+        if lanes:
+            _run_all(lanes, shared, threads or _cores(), saving)
         stopped = shared.stopping.is_set()
         said = ""
         if saving is not None and not was_finished:
@@ -91,30 +98,35 @@ def sample(
     return Draws(*found, plan, seconds, stopped)
 
 
-def _share(plan: Plan, target: LogDensity, reporter: Reporter) -> Shared:
+def _share(
+    plan: Plan, target: LogDensity, reporter: Reporter, devices: object
+) -> Shared:
     double = bool(jax.config.read("jax_enable_x64"))
     stopping = threading.Event()
-    return Shared(plan, plan.bind(target), target, reporter, stopping, double)
+    layout = lay_out(plan, target, devices)
+    target = layout.place(target)
+    algorithm = layout.copy(plan.bind(target))
+    return Shared(plan, algorithm, target, layout, reporter, stopping, double)
 
 
-def _go_back(chains: list[Chain], reporter: Reporter, total: int | None) -> None:
+def _go_back(chains: list[Chain], shared: Shared, total: int | None) -> None:
     """Take every chain to where it was saved."""
     for chain in chains:
-        chain.resume()
+        chain.resume(lambda key=chain.key: shapes(shared, key))
     done = sum(chain.moves for chain in chains)
     if done:
         share = f"{100 * done // total} %" if total else f"move {done}"
-        resume(reporter, done, f"resumed at {share}")
+        resume(shared.reporter, done, f"resumed at {share}")
 
 
 def _run_all(
-    chains: list[Chain], shared: Shared, threads: int, saving: Checkpoint | None
+    lanes: list[Lane], shared: Shared, threads: int, saving: Checkpoint | None
 ) -> None:
-    """Run every chain to its end, or to Ctrl-C."""
+    """Run every lane to its end, or to Ctrl-C."""
     tell = (lambda: None) if saving is None else saving.tell
-    chains[0].compile()
-    with ThreadPoolExecutor(min(threads, len(chains))) as pool:
-        futures = [pool.submit(chain.run) for chain in chains]
+    lanes[0].compile()
+    with ThreadPoolExecutor(min(threads, len(lanes))) as pool:
+        futures = [pool.submit(lane.run) for lane in lanes]
         try:
             _wait(futures, tell)
         except KeyboardInterrupt:

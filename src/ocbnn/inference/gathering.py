@@ -27,6 +27,23 @@ class Kept:
         self.positions.append(positions)
         self.stats.append(numbers)
 
+    def extend(self, other: "Kept") -> None:
+        """Keep what another has kept, after one's own."""
+        self.positions.extend(other.positions)
+        self.stats.extend(other.stats)
+        self.warmup.extend(other.warmup)
+
+
+def handed_out(together: Kept, count: int) -> list[Kept]:
+    """What each of `count` chains has of blocks whose first axis is that of chains."""
+    join_draws = lambda *a: np.concatenate(a, axis=1)
+    joined = [
+        [jax.tree.map(join_draws, *blocks)] if blocks else []
+        for blocks in (together.positions, together.stats, together.warmup)
+    ]
+    of = lambda blocks, n: [jax.tree.map(lambda a: a[n], block) for block in blocks]
+    return [Kept(*(of(blocks, n) for blocks in joined)) for n in range(count)]
+
 
 def rectangle(chains: list[Kept]) -> tuple[Any, Trace, Trace] | None:
     """Positions, stats and warm-up of all chains; None when there is no draw.

@@ -71,13 +71,15 @@ def check_numbers(
 ) -> None:
     """Stop when positions are lost, or when a part around them is not a number.
 
+    `numbers` have an axis of chains and one of moves.
+
     A chain that only rejects may be a matter of its step size, which the verdict tells;
     it is looked at more closely here, and stopped if the density is to blame.
     """
     lost = any(not np.isfinite(leaf).all() for leaf in jax.tree.leaves(positions))
-    lost |= bool(np.isnan(numbers.get("logdensity", np.zeros(1))[-1:]).any())
-    divergent = numbers.get("divergent", np.zeros(0))
-    stuck = divergent.size >= _MANY and bool((divergent > 0).all())
+    lost |= bool(np.isnan(numbers.get("logdensity", np.zeros((1, 1)))[:, -1:]).any())
+    divergent = numbers.get("divergent", np.zeros((1, 0)))
+    stuck = divergent.shape[1] >= _MANY and bool((divergent > 0).all(axis=1).any())
     if not (lost or stuck):
         return
     part = _faulty_nearby(target, positions, key)

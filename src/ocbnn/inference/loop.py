@@ -9,12 +9,13 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Key
 
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import Algorithm
 
 Numbers = dict[str, Float[Array, "..."]]
+Keys = Key[Array, " chains"]
 
 
 @eqx.filter_jit
@@ -30,7 +31,37 @@ def emit(algorithm: Algorithm, key: RandomKey, state: Any) -> Position:
 
 
 @eqx.filter_jit
-def warm_up(
+def init_many(algorithm: Algorithm, keys: Keys) -> Any:
+    """The first states of chains abreast, stacked along a first axis."""
+    return jax.vmap(algorithm.init)(keys)
+
+
+@eqx.filter_jit
+def emit_many(algorithm: Algorithm, keys: Keys, states: Any) -> Position:
+    """The positions of chains abreast, along one axis."""
+    positions = jax.vmap(algorithm.emit)(keys, states)
+    return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), positions)
+
+
+@eqx.filter_jit
+def warm_up_many(
+    algorithm: Algorithm, keys: Keys, states: Any, *size: Any
+) -> tuple[Any, Int[Array, " chains"], Numbers]:
+    """`warm_up` for chains abreast."""
+    one = lambda key, state: _warm_up(algorithm, key, state, *size)
+    return jax.vmap(one)(keys, states)
+
+
+@eqx.filter_jit
+def draw_many(
+    algorithm: Algorithm, keys: Keys, states: Any, *size: Any
+) -> tuple[Any, Position, Numbers]:
+    """`draw` for chains abreast."""
+    one = lambda key, state: _draw(algorithm, key, state, *size)
+    return jax.vmap(one)(keys, states)
+
+
+def _warm_up(
     algorithm: Algorithm,
     key: RandomKey,
     state: Any,
@@ -59,8 +90,7 @@ def warm_up(
     return _firm(state), done, buffers
 
 
-@eqx.filter_jit
-def draw(
+def _draw(
     algorithm: Algorithm,
     key: RandomKey,
     state: Any,
@@ -96,6 +126,10 @@ def draw(
     carry = (state, _buffers(positions, room), _buffers(numbers, room))
     state, positions, buffers = jax.lax.fori_loop(0, count, body, carry)
     return _firm(state), positions, buffers
+
+
+warm_up = eqx.filter_jit(_warm_up)
+draw = eqx.filter_jit(_draw)
 
 
 def _firm(state: Any) -> Any:

@@ -240,6 +240,11 @@ class SMC(Plan):
     is_chain: ClassVar[bool] = False
     is_counted: ClassVar[bool] = False
 
+    @property
+    def width(self) -> int:
+        """All particles move together."""
+        return self.particles
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_counts(self, particles=2, moves=1, steps=1, polish=1, warmup=1)

@@ -186,6 +186,11 @@ class SVGD(DescentPlan):
         "follows from where they started"
     )
 
+    @property
+    def width(self) -> int:
+        """All particles move together."""
+        return self.particles
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_counts(self, particles=2, cycles=0)

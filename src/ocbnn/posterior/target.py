@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.sharding import Sharding
 from jaxtyping import Array, Float
 
 from ocbnn.core.errors import DataError
@@ -100,6 +101,15 @@ class Target(eqx.Module):
             self.weight_prior.sample(key_weights, self.network),
             self.likelihood.sample_parameters(key_noise),
         )
+
+    def placed(self, rows: Sharding, whole: Sharding) -> "Target":
+        """The same on several devices: rows laid out one way, all else another."""
+        put = lambda a: jax.device_put(a, whole) if eqx.is_array(a) else a
+        copied = jax.tree.map(put, self)
+        if self.X is None:
+            return copied
+        data = lambda target: (target.X, target.Y)
+        return eqx.tree_at(data, copied, jax.device_put((self.X, self.Y), rows))
 
     def logdensity(self, position: Model) -> Scalar:
         """The exact log density: all data, fixed points."""

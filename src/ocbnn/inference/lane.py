@@ -1,0 +1,250 @@
+"""Chains that run in step: one on a core, or many abreast on one device or several.
+
+A lane starts, warms up and draws by chunks of a fraction of a second. Chunks are long
+enough to hide the cost of leaving compiled code, and short enough to report, to save
+and to stop. Every move's random key follows from its chain's key and its number, so the
+result depends neither on where chunks begin and end nor on who runs beside whom.
+"""
+
+import dataclasses
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ocbnn.core.types import RandomKey
+from ocbnn.inference import loop
+from ocbnn.inference.base import Algorithm, LogDensity, Plan
+from ocbnn.inference.chain import Chain
+from ocbnn.inference.draws import Trace
+from ocbnn.inference.gathering import Kept, handed_out
+from ocbnn.inference.health import check_numbers, check_start
+from ocbnn.inference.layout import Layout
+from ocbnn.inference.progress import Reporter
+from ocbnn.inference.record import Place, Shapes
+
+_CHUNK_SECONDS = 0.2
+_WARMUP_ROOM = 1024
+_DRAW_ROOM = 128
+
+
+@dataclasses.dataclass(frozen=True)
+class Shared:
+    """What the lanes of one run share."""
+
+    plan: Plan
+    algorithm: Algorithm
+    target: LogDensity
+    layout: Layout
+    reporter: Reporter
+    stopping: threading.Event
+    # JAX keeps its precision per thread; workers must share the main thread's.
+    double: bool
+
+
+def lanes_of(shared: Shared, chains: Sequence[Chain]) -> list["Lane"]:
+    """Chains that have draws left, in lanes: abreast where they are at one place."""
+    waiting = [chain for chain in chains if not chain.is_finished]
+    if not shared.layout.is_abreast:
+        return [Lane(shared, [chain]) for chain in waiting]
+    alike: dict[Place, list[Chain]] = {}
+    for chain in waiting:
+        alike.setdefault(chain.place, []).append(chain)
+    return [Lane(shared, members) for members in alike.values()]
+
+
+class Lane:
+    """Some chains at one place, and how they go on together."""
+
+    def __init__(self, shared: Shared, chains: list[Chain]) -> None:
+        self._shared, self._chains = shared, chains
+        self._place = chains[0].place
+        self._new = Kept()  # since chains were last told, with an axis of chains first
+        self._many = shared.layout.is_abreast
+        self._keys: Any = chains[0].key
+        self._state: Any = chains[0].state
+        if self._many:
+            self._keys = shared.layout.spread(jnp.stack([c.key for c in chains]))
+        if self._many and self._state is not None:
+            states = [chain.state for chain in chains]
+            self._state = jax.tree.map(lambda *a: jnp.stack(a), *states)
+        if self._state is not None:
+            self._state = shared.layout.spread(self._state)
+
+    def compile(self) -> None:
+        """Compile by taking no step, so that threads find the code ready."""
+        with self._shared.layout.precision(self._shared.plan):
+            if self._state is None:
+                self._start()
+            if self._shared.plan.warmup:
+                self._warm_up(0, 0)
+            self._draw(0, 0)
+
+    def run(self) -> None:
+        """Warm up, then draw."""
+        stopping = self._shared.stopping
+        precision = self._shared.layout.precision(self._shared.plan)
+        with jax.enable_x64(self._shared.double), precision:
+            if stopping.is_set():
+                return
+            if self._state is None:
+                self._start()
+            if not self._place.is_warm:
+                self._run_warmup()
+            if stopping.is_set() and self._shared.plan.is_anytime:
+                # Not the draws that the whole run would give, so they are never saved.
+                self._save(at_once=True)
+                self._new.add_draws(*self._draw(0, 1))
+                self._tell_chains()
+                return
+            if self._place.is_warm:
+                self._run_draws()
+            self._save(at_once=True)
+
+    def _run_warmup(self) -> None:
+        plan = self._shared.plan
+        for start, count in self._chunks(self._place.warmed, plan.warmup, _WARMUP_ROOM):
+            done, numbers = self._warm_up(start, count)
+            self._new.warmup.append(numbers)
+            self._check(numbers)
+            ended = done < count
+            self._place = Place(warmed=start + done, is_warm=ended)
+            self._advance(done, _note(numbers))
+            if ended:
+                self._advance(plan.warmup - start - done, "warm-up is done")
+                return
+        if self._place.warmed >= plan.warmup:
+            self._place = self._place._replace(is_warm=True)
+
+    def _run_draws(self) -> None:
+        plan = self._shared.plan
+        for start, count in self._chunks(self._place.drawn, plan.draws, _DRAW_ROOM):
+            positions, numbers = self._draw(start, count)
+            self._new.add_draws(positions, numbers)
+            self._check(numbers)
+            self._place = self._place._replace(drawn=start + count)
+            self._advance(count, _note(numbers))
+
+    def _advance(self, count: int, note: str) -> None:
+        self._shared.reporter.advance(count * len(self._chains), note)
+
+    def _chunks(self, done: int, total: int, room: int) -> Iterator[tuple[int, int]]:
+        """Starts and lengths of chunks, aiming at a steady fraction of a second."""
+        count = 1
+        while done < total and not self._shared.stopping.is_set():
+            count = min(count, total - done, room)
+            started = time.monotonic()
+            yield done, count
+            done += count
+            pace = _CHUNK_SECONDS / max(time.monotonic() - started, 1e-6)
+            count = max(1, int(count * min(pace, 8.0)))
+            self._save()
+
+    def _save(self, at_once: bool = False) -> None:
+        if at_once or self._chains[0].wants_saving:
+            self._tell_chains()
+            for chain in self._chains:
+                chain.save()
+
+    def _tell_chains(self) -> None:
+        """Hand to every chain what is its own."""
+        for chain, own in zip(
+            self._chains, handed_out(self._new, len(self._chains)), strict=True
+        ):
+            chain.kept.extend(own)
+            chain.place = self._place
+        self._new = Kept()
+        if not self._many:
+            self._chains[0].state = self._state
+        elif self._chains[0].is_recorded:
+            state = jax.tree.map(_on_host, self._state)
+            for number, chain in enumerate(self._chains):
+                chain.state = jax.tree.map(lambda a, n=number: a[n], state)
+
+    def _start(self) -> None:
+        begin = loop.init_many if self._many else loop.init
+        self._state = begin(self._shared.algorithm, self._keys)
+        self._state = self._shared.layout.spread(self._state)
+        label = self._shared.plan.label
+        check_start(self._shared.target, self._state, self._positions(), label)
+
+    def _positions(self) -> Any:
+        emit = loop.emit_many if self._many else loop.emit
+        return emit(self._shared.algorithm, self._keys, self._state)
+
+    def _check(self, numbers: Trace) -> None:
+        target, label = self._shared.target, self._shared.plan.label
+        key = self._chains[0].key
+        check_numbers(target, self._positions(), numbers, key, label)
+
+    def _warm_up(self, start: int, count: int) -> tuple[int, Trace]:
+        move = loop.warm_up_many if self._many else loop.warm_up
+        size = _warmup_size(self._shared.plan, start, count)
+        self._state, done, numbers = move(
+            self._shared.algorithm, self._keys, self._state, *size
+        )
+        # Chains abreast have warm-ups of one length.
+        done = int(np.min(_on_host(done)))
+        return done, self._cut(numbers, done)
+
+    def _draw(self, start: int, count: int) -> tuple[Any, Trace]:
+        move = loop.draw_many if self._many else loop.draw
+        size = _draw_size(self._shared.plan, start, count)
+        self._state, positions, numbers = move(
+            self._shared.algorithm, self._keys, self._state, *size
+        )
+        return self._cut(positions, count), self._cut(numbers, count)
+
+    def _cut(self, tree: Any, count: int) -> Any:
+        """The first rows on the host, with an axis of chains first."""
+        whole = (lambda a: a) if self._many else (lambda a: a[None])
+        return jax.tree.map(lambda a: whole(_on_host(a))[:, :count], tree)
+
+
+def _on_host(array: Any) -> Any:
+    if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
+        return array
+    return np.asarray(array)
+
+
+def _warmup_size(plan: Plan, start: int, count: int) -> tuple[Any, Any, int]:
+    room = min(_WARMUP_ROOM, plan.warmup)
+    return jnp.asarray(start, jnp.int32), jnp.asarray(count, jnp.int32), room
+
+
+def _draw_size(plan: Plan, start: int, count: int) -> tuple[Any, Any, int, int]:
+    room = min(_DRAW_ROOM, plan.draws)
+    first = jnp.asarray(plan.warmup + start, jnp.int32)
+    return first, jnp.asarray(count, jnp.int32), room, plan.thin
+
+
+def shapes(shared: Shared, key: RandomKey) -> Shapes:
+    """The structure of a chain's state and of what it keeps, without running it."""
+    plan, algorithm, shape_of = shared.plan, shared.algorithm, eqx.filter_eval_shape
+    state, warmup = shape_of(loop.init, algorithm, key), {}
+    if plan.warmup:
+        size = _warmup_size(plan, 0, 0)
+        state, _, warmup = shape_of(loop.warm_up, algorithm, key, state, *size)
+    size = _draw_size(plan, 0, 0)
+    state, *drawn = shape_of(loop.draw, algorithm, key, state, *size)
+    one = lambda a: jax.ShapeDtypeStruct(a.shape[1:], a.dtype)
+    return Shapes(state, *jax.tree.map(one, (*drawn, warmup)))
+
+
+def _note(numbers: Trace) -> str:
+    parts = []
+    if numbers.get("temperature", np.zeros(0)).size:
+        parts.append(f"temperature {numbers['temperature'].flat[-1]:.3g}")
+    accepted = numbers.get("acceptance", np.zeros(0))
+    if np.isfinite(accepted).any():
+        parts.append(f"accepts {np.nanmean(accepted):.0%}")
+    if numbers.get("divergent", np.zeros(0)).sum() > 0:
+        parts.append(f"{int(numbers['divergent'].sum())} diverged")
+    if not parts and numbers.get("logdensity", np.zeros(0)).size:
+        parts.append(f"log density {numbers['logdensity'].flat[-1]:.5g}")
+    return ", ".join(parts)

@@ -1,0 +1,176 @@
+"""Where a run's chains, particles and rows of data are computed.
+
+On processor cores, chains run in threads of their own and need no layout. On several
+devices, or on an accelerator, all chains of a run move abreast, as one compiled program
+over a mesh of devices: chains (or the particles of one chain) along its first axis, and
+rows of data along the second where devices are left over.
+"""
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+import equinox as eqx
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
+
+from ocbnn.core.errors import SettingError
+from ocbnn.inference.base import Algorithm, LogDensity, Plan
+
+T = TypeVar("T")
+Device: TypeAlias = Any  # one of `jax.devices()`
+_LANES, _ROWS = "lanes", "rows"
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """A density whose rows of data can lie on several devices."""
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        ...
+
+    def placed(self, rows: Sharding, whole: Sharding) -> LogDensity:
+        """The same density, its rows laid out one way and all else another."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """A mesh of devices, or none, and what is spread over it.
+
+    Attributes:
+        mesh: Devices as a table of lanes and rows; None for threads on one processor.
+        lanes: How many chains, or particles of one chain, share its first axis.
+        is_abreast: Whether all chains are one program.
+    """
+
+    mesh: Mesh | None = None
+    lanes: int = 1
+    is_abreast: bool = False
+
+    def spread(self, tree: T) -> T:
+        """Arrays whose first axis is that of the lanes, spread; others everywhere."""
+        if self.mesh is None:
+            return tree
+        along = self._sharding(_LANES)
+        everywhere = self._sharding()
+
+        def place(leaf: Any) -> Any:
+            if not eqx.is_array(leaf):
+                return leaf
+            is_lane = leaf.ndim > 0 and leaf.shape[0] == self.lanes
+            return jax.device_put(leaf, along if is_lane else everywhere)
+
+        return jax.tree.map(place, tree)
+
+    def place(self, target: LogDensity) -> LogDensity:
+        """The density on the mesh: its rows divided, or a copy on every device."""
+        if self.mesh is None:
+            return target
+        whole = self._sharding()
+        if isinstance(target, Divisible) and self.mesh.shape[_ROWS] > 1:
+            return target.placed(self._sharding(_ROWS), whole)
+        return everywhere(target, whole)
+
+    def copy(self, algorithm: Algorithm) -> Algorithm:
+        """What else an algorithm holds, on every device."""
+        if self.mesh is None:
+            return algorithm
+        whole = self._sharding()
+        is_loose = lambda a: eqx.is_array(a) and not _is_on(a, self.mesh)
+        put = lambda a: jax.device_put(a, whole) if is_loose(a) else a
+        return jax.tree.map(put, algorithm)
+
+    def _sharding(self, *axes: str) -> NamedSharding:
+        if self.mesh is None:
+            raise TypeError("threads have no mesh")
+        return NamedSharding(self.mesh, PartitionSpec(*axes))
+
+    def precision(self, plan: Plan) -> contextlib.AbstractContextManager[Any]:
+        """How products are computed: exact samplers never round them to few digits.
+
+        Accelerators do by default, and an energy rounded so is another energy.
+        """
+        if self.mesh is None or not plan.is_exact:
+            return contextlib.nullcontext()
+        return jax.default_matmul_precision("highest")
+
+
+def everywhere(tree: T, whole: Sharding) -> T:
+    """All arrays of a tree laid out in one way."""
+    put = lambda a: jax.device_put(a, whole) if eqx.is_array(a) else a
+    return jax.tree.map(put, tree)
+
+
+def _is_on(array: jax.Array, mesh: Mesh | None) -> bool:
+    return getattr(array.sharding, "mesh", None) == mesh
+
+
+def lay_out(plan: Plan, target: LogDensity, devices: object = None) -> Layout:
+    """The layout that some devices suggest for a plan.
+
+    Args:
+        plan: Says how many chains there are, and how wide one is.
+        target: Says how many rows there are.
+        devices: How many of JAX's devices, or which ones; None for the usual one.
+    """
+    chosen = chosen_devices(devices)
+    if len(chosen) == 1 and chosen[0].platform == "cpu":
+        return Layout()
+    is_abreast = plan.is_counted and (plan.chains > 1 or plan.width == 1)
+    lanes = plan.chains if is_abreast else plan.width
+    across = math.gcd(len(chosen), lanes)
+    rows = target.rows if isinstance(target, Divisible) and not plan.is_batched else 0
+    down = math.gcd(len(chosen) // across, rows) if rows else 1
+    table = np.array(chosen[: across * down]).reshape(across, down)
+    return Layout(Mesh(table, (_LANES, _ROWS)), lanes, is_abreast)
+
+
+def chosen_devices(devices: object) -> Sequence[Device]:
+    """Devices by number or by name of their kind, or those given.
+
+    Raises:
+        SettingError: When there are not so many, or it is something else.
+    """
+    if devices is None:
+        return jax.devices()[:1]
+    if isinstance(devices, str) and devices == "all":
+        return jax.devices()
+    if isinstance(devices, str):
+        return _of_kind(devices)
+    if isinstance(devices, int) and not isinstance(devices, bool):
+        found = jax.devices()
+        if not 1 <= devices <= len(found):
+            raise SettingError(
+                f"devices={devices} asks for {devices} devices, and JAX has "
+                f"{len(found)}: {_listed(found)}. Write a number from 1 to "
+                f"{len(found)}; on a processor, XLA_FLAGS="
+                "--xla_force_host_platform_device_count=8 makes eight of it."
+            )
+        return found[:devices]
+    listed = list(devices) if isinstance(devices, Sequence) else []
+    if listed and all(isinstance(one, jax.Device) for one in listed):
+        return listed
+    raise SettingError(
+        'devices must be a number, "all", "cpu", "gpu", "tpu", or a list of JAX '
+        f"devices, got {devices!r}."
+    )
+
+
+def _of_kind(kind: str) -> Sequence[Device]:
+    try:
+        return jax.devices(kind)[:1]
+    except RuntimeError:
+        raise SettingError(
+            f"devices={kind!r}: JAX finds no such device here, only "
+            f"{_listed(jax.devices())}."
+        ) from None
+
+
+def _listed(devices: Sequence[Device]) -> str:
+    return f"{len(devices)} of kind {devices[0].platform!r}"

@@ -1,0 +1,66 @@
+"""Several devices: the same draws, and a checkpoint that any number of them resumes."""
+
+import jax
+import pytest
+
+from ocbnn.bench.problems import target
+from ocbnn.core.errors import SettingError
+from ocbnn.inference import HMC, SVGD, sample
+from ocbnn.inference.layout import chosen_devices, lay_out
+from tests.inference.on_devices import differences
+
+MESHES = {
+    "chains": {"lanes": 8, "rows": 1},
+    "chains and rows": {"lanes": 2, "rows": 4},
+    "nuts": {"lanes": 8, "rows": 1},
+    "particles": {"lanes": 8, "rows": 1},
+    "population": {"lanes": 8, "rows": 1},
+    "batches": {"lanes": 8, "rows": 1},
+}
+
+
+def check(found):
+    for name, one in found.items():
+        assert one["mesh"] == MESHES[name], name
+        assert one["gap"] < 1e-6, name
+
+
+def test_eight_devices_draw_what_one_draws(tmp_path):
+    check(differences("chains and rows", "particles"))
+    found = differences("chains", folder=str(tmp_path / "run"))
+    check(found)
+    assert found["chains"]["resumed"] < 1e-6
+
+
+@pytest.mark.slow
+def test_so_do_other_algorithms():
+    check(differences("nuts", "population", "batches"))
+
+
+def test_one_processor_needs_no_mesh():
+    made = target((1, 2, 1), 4, activation="tanh")
+    for plan in (HMC(), SVGD()):
+        layout = lay_out(plan, made)
+        assert layout.mesh is None
+        assert not layout.is_abreast
+
+
+def test_devices_that_are_not_there_are_refused_with_a_hint():
+    made = target((1, 2, 1), 4, activation="tanh")
+    many = len(jax.devices()) + 1
+    with pytest.raises(SettingError, match=f"devices={many} asks for {many} devices"):
+        sample(HMC(), made, jax.random.key(0), devices=many)
+    with pytest.raises(SettingError, match="finds no such device here"):
+        chosen_devices("tpu")
+    for wrong in (0, -1, 2.5, [], ["cpu"], True, {}):
+        with pytest.raises(SettingError, match="devices"):
+            chosen_devices(wrong)
+
+
+def test_devices_can_be_named_or_given():
+    everyone = jax.devices()
+    assert chosen_devices(None) == everyone[:1]
+    assert chosen_devices("all") == everyone
+    assert chosen_devices("cpu") == jax.devices("cpu")[:1]
+    assert chosen_devices(everyone) == everyone
+    assert chosen_devices(1) == everyone[:1]
