@@ -100,3 +100,14 @@ def test_what_does_not_fit_the_table_is_said_before_anything_is_written(
     assert message in shown.err
     assert shown.code == code
     assert not (folder / "out" / "model.ocbnn").exists()
+
+
+def test_devices_that_are_not_there_are_said_before_anything_is_written(folder, ocbnn):
+    shown = ocbnn("fit", folder / "study.toml", "--out", folder / "out",
+                  "--devices", "99")  # fmt: skip
+    assert shown.code == 2
+    assert "devices=99 asks for 99 devices" in shown.err
+    shown = ocbnn("fit", folder / "study.toml", "--out", folder / "out",
+                  "--devices", "abacus")  # fmt: skip
+    assert (shown.code, "finds no such device here" in shown.err) == (2, True)
+    assert not (folder / "out").exists()

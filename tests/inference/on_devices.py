@@ -47,6 +47,9 @@ def main(folder: str, *names: str) -> None:
     assert len(jax.devices()) == DEVICES
     key, found = jax.random.key(0), {}
     for name in names:
+        if name == "model":
+            found[name] = {"gap": model_gap()}
+            continue
         plan, density = known[name]
         here = sample(plan, density, key, threads=1)
         there = sample(plan, density, key, devices="all")
@@ -60,6 +63,22 @@ def main(folder: str, *names: str) -> None:
         if folder:
             found[name]["resumed"] = resumed(plan, density, key, folder, here)
     print(json.dumps(found))
+
+
+def model_gap():
+    """By how much a fitted model's predictions differ."""
+    import numpy as np
+
+    from ocbnn import SVGD, OCBNNRegressor
+
+    X = np.linspace(-2, 2, 24)[:, None]
+    stein = SVGD(particles=8, iterations=30)
+    usual = {"hidden": (4,), "noise": 0.1, "inference": stein, "random_state": 0}
+    rule = "if 2 <= x <= 3 then y >= 1"
+    fit = lambda **more: OCBNNRegressor(rule, **usual, **more).fit(X, np.sin(X[:, 0]))
+    here, there = fit(), fit(devices=DEVICES)
+    rows = np.linspace(-3, 3, 101)[:, None]
+    return float(np.max(np.abs(here.predict(rows) - there.predict(rows))))
 
 
 def resumed(plan, density, key, folder, here):

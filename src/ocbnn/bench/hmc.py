@@ -1,6 +1,5 @@
 """The paper's HMC on its first figure, beside a bare loop on the same density."""
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ocbnn.bench.finding import Finding
 from ocbnn.bench.timing import Run, in_turns, spread
+from ocbnn.core.cores import cores
 from ocbnn.inference import HMC, sample
 from ocbnn.inference.loop import draw, init
 from ocbnn.networks import MLP
@@ -33,19 +33,19 @@ def beside_a_bare_loop(case: str, repeats: int) -> Iterator[Finding]:
 
 
 def _on_cores(case: str, made: Target, repeats: int) -> Iterator[Finding]:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    if cores < 2:
+    many = cores()
+    if many < 2:
         return
     plan = lambda chains: HMC(
         chains=chains, warmup=0, draws=10 * _MOVES, step_size=_STEP_SIZE, climb=0
     )
     runs: dict[str, Run] = {
         str(chains): lambda chains=chains: _sampled(plan(chains), made)
-        for chains in (1, cores)
+        for chains in (1, many)
     }
     seconds = in_turns(runs, repeats)
-    carried = spread(seconds["1"] / seconds[str(cores)])
-    yield Finding(case, f"{cores} chains", "speed of each", carried, least=0.85)
+    carried = spread(seconds["1"] / seconds[str(many)])
+    yield Finding(case, f"{many} chains", "speed of each", carried, least=0.85)
 
 
 def _sampled(plan: HMC, made: Target) -> np.ndarray:

@@ -1,6 +1,5 @@
 """Which cases there are, and running some of them."""
 
-import os
 import platform
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +9,7 @@ import jax
 
 from ocbnn.bench import hmc, predict, rules, start, svgd
 from ocbnn.bench.finding import Finding
+from ocbnn.core.cores import cores
 from ocbnn.core.errors import SettingError
 from ocbnn.core.versions import library_versions
 from ocbnn.core.words import suggest
@@ -69,8 +69,6 @@ def machine() -> dict[str, Any]:
     return {
         "device": f"{device.platform}: {device.device_kind}",
         "devices": jax.device_count(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
+        "cores": cores(),
         "processor": platform.processor() or platform.machine(),
     }

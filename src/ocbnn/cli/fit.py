@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from ocbnn.projects.fitting import Outcome
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Devices = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N",
+        help="How many of JAX's devices to use, or `all`, `cpu`, `gpu`.",
+        show_default=False,
+    ),
+]
 
 
 def fit(
@@ -36,6 +44,7 @@ def fit(
     force: Annotated[
         bool, typer.Option("--force", help="Replace another fit in the folder.")
     ] = False,
+    devices: Devices = None,
     as_json: Json = False,
 ) -> None:
     """Fit a model to a table and rules, as a study file says.
@@ -53,6 +62,7 @@ def fit(
                 seed=seed,
                 quick=quick,
                 force=force,
+                devices=_as_devices(devices),
                 progress=True,
                 say=note,
             )
@@ -63,6 +73,7 @@ def fit(
 
 def resume(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a fit.")],
+    devices: Devices = None,
     as_json: Json = False,
 ) -> None:
     """Go on with a fit that was stopped, to the same numbers."""
@@ -70,7 +81,7 @@ def resume(
         from ocbnn.projects.fitting import resume as go_on  # noqa: PLC0415
 
         with spoken_warnings():
-            found = go_on(folder, progress=True, say=note)
+            found = go_on(folder, devices=_as_devices(devices), progress=True, say=note)
     except KeyboardInterrupt:
         stop(f"stopped. `ocbnn resume {folder}` goes on.")
     _show(found, as_json=as_json)
@@ -97,6 +108,10 @@ def report(
         show_json(document)
     elif html is None:
         typer.echo(text, nl=False)
+
+
+def _as_devices(said: str | None) -> int | str | None:
+    return int(said) if said is not None and said.isdecimal() else said
 
 
 def _show(found: "Outcome", *, as_json: bool) -> None:

@@ -20,6 +20,7 @@ from ocbnn.estimators.names import in_order, input_names
 from ocbnn.estimators.reporting import function_values, reference_inputs
 from ocbnn.estimators.rulebook import bind_rules, make_terms
 from ocbnn.inference import SMC, Choice, Draws, Plan, Verdict, choose, judge, sample
+from ocbnn.inference.layout import chosen_devices
 from ocbnn.metrics import RuleCheck, check_rule
 from ocbnn.networks import MLP, EquinoxNetwork, Network
 from ocbnn.posterior import Likelihood, Target
@@ -52,6 +53,7 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         random_state: Any = None,
         progress: Any = "auto",
         checkpoint: Any = None,
+        devices: Any = None,
     ) -> None:
         self.rules = rules
         self.inputs = inputs
@@ -67,6 +69,7 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         self.random_state = random_state
         self.progress = progress
         self.checkpoint = checkpoint
+        self.devices = devices
 
     n_features_in_: int  # set by scikit-learn's validation
 
@@ -199,6 +202,7 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
             key,
             progress=self.progress,
             checkpoint=self.checkpoint,
+            devices=self.devices,
         )
         self._predictive = self._predict_with(self.draws_)
         self.verdict_ = self.judge_at(reference_inputs(self))
@@ -208,7 +212,10 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
     def _predict_with(self, draws: Draws) -> Predictive:
         target = self.target_
         stacked = draws.stacked()
-        return Predictive(target.network, target.likelihood, stacked, target.units)
+        devices = () if self.devices is None else tuple(chosen_devices(self.devices))
+        return Predictive(
+            target.network, target.likelihood, stacked, target.units, devices
+        )
 
     def judge_at(self, X: Any) -> Verdict:
         """Judge the draws by the function's values at the rows of `X`."""
@@ -332,7 +339,13 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         self.choice_ = self._choose(X)
         self.target_ = self._target(key_rules, X, Y, units, with_data=False)
         plan = self.choice_.plan if self.choice_.plan.is_exact else SMC()
-        draws = sample(plan, self.target_, key_run, progress=self.progress)
+        draws = sample(
+            plan,
+            self.target_,
+            key_run,
+            progress=self.progress,
+            devices=self.devices,
+        )
         return self._predict_with(draws)
 
     def _input_names(self) -> tuple[str, ...]:

@@ -56,6 +56,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         progress: True, False, or `auto`: a bar on a terminal.
         checkpoint: A folder to save the run in as it goes. The same fit with the same
             folder goes on where it was, after a crash or Ctrl-C, to the same draws.
+        devices: How many of JAX's devices to use, or which: a number, "all", "cpu",
+            "gpu", or a list. Draws and predictions are the same within rounding.
 
     Attributes:
         draws_: The posterior draws.
@@ -100,6 +102,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         random_state: Any = None,
         progress: Any = "auto",
         checkpoint: Any = None,
+        devices: Any = None,
     ) -> None:
         super().__init__(
             rules,
@@ -116,6 +119,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             random_state=random_state,
             progress=progress,
             checkpoint=checkpoint,
+            devices=devices,
         )
         self.noise = noise
         self.truncate = truncate

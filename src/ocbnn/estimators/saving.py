@@ -94,8 +94,9 @@ def _settings(
         return tell_plan(value, place)
 
     written = {}
-    # Where a run was kept is no part of what it found, and no folder for another's.
-    settings = {**model.get_params(deep=False), "checkpoint": None}
+    # Where a run was kept and computed is no part of what it found.
+    here = {"checkpoint": None, "devices": None}
+    settings = {**model.get_params(deep=False), **here}
     for name, value in settings.items():
         if name in left:
             continue

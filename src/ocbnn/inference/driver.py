@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import jax
 
+from ocbnn.core.cores import cores
 from ocbnn.core.errors import CheckpointWarning
 from ocbnn.core.types import RandomKey
 from ocbnn.inference.base import LogDensity, Plan
@@ -71,8 +72,9 @@ def sample(
     ):
         moves = plan.chains * (plan.warmup + plan.draws)
         total = moves if plan.is_counted else None
-        reporter.begin(label or plan.label, total)
         shared = _share(plan, target, reporter, devices)
+        where = f", {shared.layout.reason}" if shared.layout.reason else ""
+        reporter.begin(f"{label or plan.label}{where}", total)
         chains = [
             Chain(plan, one, None if saving is None else ChainRecord(saving, number))
             for number, one in enumerate(jax.random.split(key, plan.chains))
@@ -81,7 +83,7 @@ def sample(
         lanes = lanes_of(shared, chains)
         was_finished = not lanes
         if lanes:
-            _run_all(lanes, shared, threads or _cores(), saving)
+            _run_all(lanes, shared, threads or cores(), saving)
         stopped = shared.stopping.is_set()
         said = ""
         if saving is not None and not was_finished:
@@ -156,9 +158,3 @@ def _ending(stopped: bool, was_finished: bool, said: str) -> str:
 
 def _joined(first: str, more: str) -> str:
     return f"{first}; {more}" if more else first
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

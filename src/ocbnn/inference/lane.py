@@ -69,12 +69,11 @@ class Lane:
         self._keys: Any = chains[0].key
         self._state: Any = chains[0].state
         if self._many:
-            self._keys = shared.layout.spread(jnp.stack([c.key for c in chains]))
+            self._keys = jnp.stack([chain.key for chain in chains])
         if self._many and self._state is not None:
             states = [chain.state for chain in chains]
             self._state = jax.tree.map(lambda *a: jnp.stack(a), *states)
-        if self._state is not None:
-            self._state = shared.layout.spread(self._state)
+        self._keys, self._state = shared.layout.spread((self._keys, self._state))
 
     def compile(self) -> None:
         """Compile by taking no step, so that threads find the code ready."""

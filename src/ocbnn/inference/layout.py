@@ -17,12 +17,18 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
+from ocbnn.core.cores import cores
 from ocbnn.core.errors import SettingError
+from ocbnn.core.operations import count_operations
 from ocbnn.inference.base import Algorithm, LogDensity, Plan
 
 T = TypeVar("T")
 Device: TypeAlias = Any  # one of `jax.devices()`
 _LANES, _ROWS = "lanes", "rows"
+# Measured (docs/performance.md): what a core does on small networks, in operations a
+# second, and what a gradient step takes at least on an H200, in seconds: one leapfrog
+# step, or one step of an algorithm that also draws batches and points.
+_CORE_SPEED, _WAIT, _WAIT_BATCHED = 2.5e9, 13e-6, 300e-6
 
 
 @runtime_checkable
@@ -47,16 +53,20 @@ class Layout:
         mesh: Devices as a table of lanes and rows; None for threads on one processor.
         lanes: How many chains, or particles of one chain, share its first axis.
         is_abreast: Whether all chains are one program.
+        device: The processor, where an accelerator is there and would be slower.
+        reason: Why it was chosen, for people.
     """
 
     mesh: Mesh | None = None
     lanes: int = 1
     is_abreast: bool = False
+    device: Device | None = None
+    reason: str = ""
 
     def spread(self, tree: T) -> T:
         """Arrays whose first axis is that of the lanes, spread; others everywhere."""
         if self.mesh is None:
-            return tree
+            return self._on_device(tree)
         along = self._sharding(_LANES)
         everywhere = self._sharding()
 
@@ -71,7 +81,7 @@ class Layout:
     def place(self, target: LogDensity) -> LogDensity:
         """The density on the mesh: its rows divided, or a copy on every device."""
         if self.mesh is None:
-            return target
+            return self._on_device(target)
         whole = self._sharding()
         if isinstance(target, Divisible) and self.mesh.shape[_ROWS] > 1:
             return target.placed(self._sharding(_ROWS), whole)
@@ -80,11 +90,14 @@ class Layout:
     def copy(self, algorithm: Algorithm) -> Algorithm:
         """What else an algorithm holds, on every device."""
         if self.mesh is None:
-            return algorithm
+            return self._on_device(algorithm)
         whole = self._sharding()
         is_loose = lambda a: eqx.is_array(a) and not _is_on(a, self.mesh)
         put = lambda a: jax.device_put(a, whole) if is_loose(a) else a
         return jax.tree.map(put, algorithm)
+
+    def _on_device(self, tree: T) -> T:
+        return tree if self.device is None else everywhere(tree, self.device)
 
     def _sharding(self, *axes: str) -> NamedSharding:
         if self.mesh is None:
@@ -101,7 +114,7 @@ class Layout:
         return jax.default_matmul_precision("highest")
 
 
-def everywhere(tree: T, whole: Sharding) -> T:
+def everywhere(tree: T, whole: Sharding | Device) -> T:
     """All arrays of a tree laid out in one way."""
     put = lambda a: jax.device_put(a, whole) if eqx.is_array(a) else a
     return jax.tree.map(put, tree)
@@ -121,7 +134,11 @@ def lay_out(plan: Plan, target: LogDensity, devices: object = None) -> Layout:
     """
     chosen = chosen_devices(devices)
     if len(chosen) == 1 and chosen[0].platform == "cpu":
-        return Layout()
+        is_usual = jax.default_backend() == "cpu"
+        return Layout() if is_usual else Layout(device=chosen[0])
+    if devices is None and is_small(plan, target, cores()):
+        reason = f"on the processor: too small for the {chosen[0].platform}"
+        return Layout(device=jax.devices("cpu")[0], reason=reason)
     is_abreast = plan.is_counted and (plan.chains > 1 or plan.width == 1)
     lanes = plan.chains if is_abreast else plan.width
     across = math.gcd(len(chosen), lanes)
@@ -129,6 +146,17 @@ def lay_out(plan: Plan, target: LogDensity, devices: object = None) -> Layout:
     down = math.gcd(len(chosen) // across, rows) if rows else 1
     table = np.array(chosen[: across * down]).reshape(across, down)
     return Layout(Mesh(table, (_LANES, _ROWS)), lanes, is_abreast)
+
+
+def is_small(plan: Plan, target: LogDensity, cores: int) -> bool:
+    """Whether a step takes the processor less time than starting one elsewhere."""
+    key = jax.random.key(0)
+    batched = lambda position: target.stochastic_logdensity(position, key)
+    density = batched if plan.is_batched else target.logdensity
+    one = count_operations(jax.grad(density), target.shapes())
+    operations = one * plan.chains * plan.width
+    wait = _WAIT_BATCHED if plan.is_batched else _WAIT
+    return operations < wait * _CORE_SPEED * cores
 
 
 def chosen_devices(devices: object) -> Sequence[Device]:

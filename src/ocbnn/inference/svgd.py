@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float, Int
 
@@ -111,7 +112,8 @@ def stein_direction(positions: Position, grads: Position) -> tuple[Position, Arr
     norms = jnp.diagonal(gram)
     squared = jnp.maximum(norms[:, None] + norms[None, :] - 2.0 * gram, 0.0)
     count = squared.shape[0]
-    median = _median(squared[jnp.triu_indices(count, 1)])
+    # NumPy's, because JAX would find them anew at every step.
+    median = _median(squared[np.triu_indices(count, 1)])
     bandwidth = jnp.maximum(median / jnp.log(count + 1.0), 1e-12)
     kernel = jnp.exp(-squared / bandwidth)
     pull = jnp.sum(kernel, axis=1)

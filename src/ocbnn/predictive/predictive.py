@@ -1,12 +1,14 @@
 """What the draws say about inputs: function values, means, spreads and intervals."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Float
 from scipy.special import ndtr
 
@@ -36,13 +38,14 @@ _ROOM = 2**20
 class Predictive:
     """A network, its likelihood, and draws of all their weights along one axis.
 
-    Inputs and answers are in a person's units.
+    Inputs and answers are in a person's units. Rows are divided among `devices`.
     """
 
     network: Network
     likelihood: Likelihood
     draws: Model
     units: Units | None = None
+    devices: tuple[Any, ...] = ()
 
     @property
     def size(self) -> int:
@@ -217,13 +220,24 @@ class Predictive:
         Blocks are padded to one of few sizes, so that new row counts do not compile.
         """
         room = max(16, 2 ** int(np.log2(max(16, _ROOM // self.size))))
+        put = self._put()
         X = np.asarray(X, float)
         X = X if self.units is None else self.units.standard_inputs(X)
         for start in range(0, len(X), room):
             rows = X[start : start + room]
             size = min(room, max(16, 2 ** int(np.ceil(np.log2(len(rows))))))
             padded = np.concatenate([rows, np.repeat(rows[-1:], size - len(rows), 0)])
-            yield jnp.asarray(padded, float), len(rows)
+            yield put(jnp.asarray(padded, float)), len(rows)
+
+    def _put(self) -> Callable[[jax.Array], jax.Array]:
+        """Lays out rows, of which there are at least 16 and a power of two."""
+        if not self.devices:
+            return lambda rows: rows
+        count = 2 ** int(np.log2(min(16, len(self.devices))))
+        mesh = Mesh(np.array(self.devices[:count]), ("rows",))
+        return lambda rows: jax.device_put(
+            rows, NamedSharding(mesh, PartitionSpec("rows"))
+        )
 
 
 @eqx.filter_jit

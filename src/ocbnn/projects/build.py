@@ -8,6 +8,7 @@ import jax
 from ocbnn.core.errors import OcbnnError
 from ocbnn.estimators import OCBNNClassifier, OCBNNRegressor
 from ocbnn.inference import Plan, choose
+from ocbnn.inference.layout import chosen_devices
 from ocbnn.networks import MLP
 from ocbnn.projects.study import Study, shortened
 from ocbnn.rules import BoundRule, Schema, bind
@@ -23,13 +24,16 @@ def build(
     seed: int,
     quick: bool,
     checkpoint: Path,
+    devices: object,
     progress: object,
 ) -> Model:
     """The study's estimator; every rule fits the columns.
 
     Raises:
-        SettingError: When a rule speaks of what is not there, naming its line.
+        SettingError: When a rule speaks of what is not there, naming its line, or when
+            there are no such devices.
     """
+    chosen_devices(devices)
     bounds = _bound_rules(study, schema)
     inference = study.inference
     if quick:
@@ -49,6 +53,7 @@ def build(
         "random_state": seed,
         "progress": progress,
         "checkpoint": str(checkpoint),
+        "devices": devices,
     }
     if study.is_classification:
         return OCBNNClassifier(**settings)

@@ -52,6 +52,7 @@ def fit_study(
     seed: int | None = None,
     quick: bool = False,
     force: bool = False,
+    devices: object = None,
     progress: object = "auto",
     say: Say = lambda _: None,
 ) -> Outcome:
@@ -63,11 +64,15 @@ def fit_study(
     """
     study = read_study(path)
     seed = study.said.fit.seed if seed is None else seed
-    return _fit(study, RunFolder(out), seed, quick, force, progress, say)
+    return _fit(study, RunFolder(out), seed, quick, force, devices, progress, say)
 
 
-def resume(path: Path, *, progress: object = "auto", say: Say = print) -> Outcome:
+def resume(
+    path: Path, *, devices: object = None, progress: object = "auto", say: Say = print
+) -> Outcome:
     """Go on with the fit of a folder, or read it when it is finished.
+
+    It need not be on as many devices as before.
 
     Raises:
         OcbnnError: When this is no folder of a fit, or its table has changed.
@@ -77,7 +82,7 @@ def resume(path: Path, *, progress: object = "auto", say: Say = print) -> Outcom
     study = read_study(folder.study, Path(run.folder))
     named = dataclasses.replace(study.source, path=Path(run.study))
     study = dataclasses.replace(study, source=named)
-    return _fit(study, folder, run.seed, run.quick, False, progress, say)
+    return _fit(study, folder, run.seed, run.quick, False, devices, progress, say)
 
 
 def _fit(
@@ -86,6 +91,7 @@ def _fit(
     seed: int,
     quick: bool,
     force: bool,
+    devices: object,
     progress: object,
     say: Say,
 ) -> Outcome:
@@ -99,6 +105,7 @@ def _fit(
         seed=seed,
         quick=quick,
         checkpoint=folder.checkpoint,
+        devices=devices,
         progress=progress,
     )
     folder.claim(_run(study, seed, quick), study.source.text, force=force)

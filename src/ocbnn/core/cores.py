@@ -1,0 +1,10 @@
+"""How many processor cores there are for this process."""
+
+import os
+
+
+def cores() -> int:
+    """Those it may run on, which may be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
