@@ -80,6 +80,16 @@ def test_a_rows_answer_does_not_depend_on_the_rows_around_it(room, monkeypatch):
         np.testing.assert_allclose(all_rows[70:71], one, rtol=1e-5)
 
 
+@pytest.mark.parametrize("make", ["inferred", "varying"])
+def test_a_summary_is_what_several_passes_say(make):
+    made, X = inferred() if make == "inferred" else varying()[0], rows(100)
+    found = made.summary(X, 0.8, np.random.default_rng(0))
+    mean, sd = made.mean_and_sd(X)
+    low, high = made.interval(X, 0.8, np.random.default_rng(0))
+    for one, other in zip(found, (mean, sd, low, high), strict=True):
+        assert np.array_equal(one, other)
+
+
 def test_few_row_counts_compile(monkeypatch):
     made = predictive(count=7)
     made.functions(rows(64))

@@ -29,10 +29,7 @@ def share_of_a_pass(case: str, rows: int, repeats: int) -> Iterator[Finding]:
     made = Predictive(network, likelihood, Model(weights, {}))
     X = np.random.default_rng(0).standard_normal((rows, inputs))
 
-    def predictions() -> list[np.ndarray]:
-        interval = made.interval(X, 0.9, np.random.default_rng(0))
-        return [*made.mean_and_sd(X), *interval]
-
+    predictions = lambda: made.summary(X, 0.9, np.random.default_rng(0))
     products, their_flops = forward_products(_WIDTHS, _DRAWS, _PRODUCT_ROWS)
     seconds = in_turns({"ours": predictions, "products": products}, repeats)
     whole = 2.0 * weights_in(_WIDTHS) * _DRAWS * rows

@@ -21,6 +21,7 @@ from ocbnn.posterior import (
     TruncatedGaussian,
     VaryingNoise,
 )
+from ocbnn.predictive import Summary
 from ocbnn.predictive.predictive import Limits
 from ocbnn.rules import Schema, output_limits
 
@@ -155,14 +156,29 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             level: The share of probability inside.
             observation: Of a new observation; with False, of the function itself.
         """
-        if not isinstance(level, (int, float)) or not 0 < level < 1:
-            raise SettingError(
-                f"level must lie between 0 and 1, got {level!r}. Write level=0.95."
-            )
+        _check_level(level)
         rng = observation_noise(self.random_state) if observation else None
         X = self._checked(X)
         low, high = self._predictive.interval(X, level, rng)
         return self._as_given(low), self._as_given(high)
+
+    def predict_summary(self, X: Any, level: float = 0.95) -> Summary:
+        """Mean, standard deviation and interval of a new observation.
+
+        The same numbers as those of `predict` and `predict_interval`, in half the time
+        for many rows.
+
+        Args:
+            X: Inputs.
+            level: The share of probability inside the interval.
+
+        Returns:
+            A named tuple of `mean`, `sd`, `lower` and `upper`.
+        """
+        _check_level(level)
+        rng = observation_noise(self.random_state)
+        found = self._predictive.summary(self._checked(X), level, rng)
+        return Summary(*map(self._as_given, found))
 
     def sample_noise(self, X: Any, count: int = 100) -> np.ndarray:
         """The noise around functions drawn from the posterior, at the rows of `X`.
@@ -328,3 +344,10 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
+
+
+def _check_level(level: Any) -> None:
+    if not isinstance(level, (int, float)) or not 0 < level < 1:
+        raise SettingError(
+            f"level must lie between 0 and 1, got {level!r}. Write level=0.95."
+        )

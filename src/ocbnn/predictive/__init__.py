@@ -1,3 +1,3 @@
 """From draws to function values, and from those to summaries."""
 
-from ocbnn.predictive.predictive import Predictive as Predictive
+from ocbnn.predictive.predictive import Predictive as Predictive, Summary as Summary

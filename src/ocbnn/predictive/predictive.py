@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -30,8 +30,18 @@ FunctionValues = Float[np.ndarray, "draws rows outputs"]
 NoiseValues = Float[np.ndarray, "draws #rows outputs"]
 Limits = tuple[Float[np.ndarray, " outputs"], Float[np.ndarray, " outputs"]]
 
-# Values held at a time, so that memory does not grow with the number of rows.
-_ROOM = 2**20
+# Values of a network's widest layer held at a time: memory does not grow with the
+# number of rows, and what was just computed is still in the processor's cache.
+_ROOM = 2**22
+
+
+class Summary(NamedTuple):
+    """What is known about an observation at every row; one column for each output."""
+
+    mean: Float[np.ndarray, "rows *outputs"]
+    sd: Float[np.ndarray, "rows *outputs"]
+    lower: Float[np.ndarray, "rows *outputs"]
+    upper: Float[np.ndarray, "rows *outputs"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,15 +99,9 @@ class Predictive:
 
         Without limits on observations the mean is also that of the function.
         """
-        limits = self.limits()
-        means, sds = [], []
-        for block, noise in self._observed_blocks(X):
-            centre, variance = block, noise**2
-            if limits is not None:
-                centre, variance = truncated.mean_and_variance(*limits, block, noise)
-            means.append(centre.mean(axis=0))
-            sds.append(np.sqrt(centre.var(axis=0) + variance.mean(axis=0)))
-        return np.concatenate(means), np.concatenate(sds)
+        found = [self._moments(*block) for block in self._observed_blocks(X)]
+        mean, sd = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return mean, sd
 
     def interval(
         self,
@@ -106,15 +110,30 @@ class Predictive:
         rng: np.random.Generator | None,
     ) -> tuple[Float[np.ndarray, "rows outputs"], Float[np.ndarray, "rows outputs"]]:
         """Central interval of the function, or of an observation when given `rng`."""
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        # One for all rows: a row's interval does not depend on its neighbours.
-        shape = (self.size, 1, self.network.outputs)
-        steps = None if rng is None else rng.standard_normal(shape)
-        ends = []
-        for values in self._blocks(X) if steps is None else self._observed(X, steps):
-            ends.append(np.quantile(values, tails, axis=0))
+        if rng is None:
+            ends = [_ends(values, level) for values in self._blocks(X)]
+        else:
+            steps, blocks = self._steps(rng), self._observed_blocks(X)
+            ends = [_ends(self._observed(*block, steps), level) for block in blocks]
         low, high = np.concatenate(ends, axis=1)
         return low, high
+
+    def summary(
+        self,
+        X: Float[np.ndarray, "rows inputs"],
+        level: float,
+        rng: np.random.Generator,
+    ) -> Summary:
+        """Mean, standard deviation and interval of an observation, in one pass."""
+        steps = self._steps(rng)
+        found = [
+            (
+                *self._moments(*block),
+                *_ends(self._observed(*block, steps), level),
+            )
+            for block in self._observed_blocks(X)
+        ]
+        return Summary(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
     def probabilities(
         self, X: Float[np.ndarray, "rows inputs"]
@@ -161,16 +180,28 @@ class Predictive:
         low, high = ends if self.units is None else map(self.units.outputs, ends)
         return low, high
 
+    def _moments(
+        self, values: FunctionValues, noise: NoiseValues
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation of an observation at a block of rows."""
+        limits, centre, variance = self.limits(), values, noise**2
+        if limits is not None:
+            centre, variance = truncated.mean_and_variance(*limits, values, noise)
+        sd = np.sqrt(centre.var(axis=0) + variance.mean(axis=0))
+        return centre.mean(axis=0), sd
+
+    def _steps(self, rng: np.random.Generator) -> np.ndarray:
+        # One for all rows: a row's interval does not depend on its neighbours.
+        return rng.standard_normal((self.size, 1, self.network.outputs))
+
     def _observed(
-        self, X: Float[np.ndarray, "rows inputs"], steps: np.ndarray
-    ) -> Iterator[FunctionValues]:
+        self, values: FunctionValues, noise: NoiseValues, steps: np.ndarray
+    ) -> FunctionValues:
         """Observations that lie standard normal `steps` from the functions."""
         limits = self.limits()
-        for functions, noise in self._observed_blocks(X):
-            if limits is None:
-                yield functions + noise * steps
-            else:
-                yield truncated.quantile(*limits, functions, noise, ndtr(steps))
+        if limits is None:
+            return values + noise * steps
+        return truncated.quantile(*limits, values, noise, ndtr(steps))
 
     @property
     def _scale(self) -> float | np.ndarray:
@@ -219,7 +250,7 @@ class Predictive:
 
         Blocks are padded to one of few sizes, so that new row counts do not compile.
         """
-        room = max(16, 2 ** int(np.log2(max(16, _ROOM // self.size))))
+        room = 2 ** int(np.log2(max(16, _ROOM // (self.size * self._width))))
         put = self._put()
         X = np.asarray(X, float)
         X = X if self.units is None else self.units.standard_inputs(X)
@@ -228,6 +259,12 @@ class Predictive:
             size = min(room, max(16, 2 ** int(np.ceil(np.log2(len(rows))))))
             padded = np.concatenate([rows, np.repeat(rows[-1:], size - len(rows), 0)])
             yield put(jnp.asarray(padded, float)), len(rows)
+
+    @property
+    def _width(self) -> int:
+        """Values that a draw has at a row at once: those of the widest layer."""
+        leaves = jax.tree.leaves(self.draws.weights)
+        return max(self.network.outputs, *(leaf.shape[-1] for leaf in leaves))
 
     def _put(self) -> Callable[[jax.Array], jax.Array]:
         """Lays out rows, of which there are at least 16 and a power of two."""
@@ -238,6 +275,10 @@ class Predictive:
         return lambda rows: jax.device_put(
             rows, NamedSharding(mesh, PartitionSpec("rows"))
         )
+
+
+def _ends(values: FunctionValues, level: float) -> Float[np.ndarray, "2 rows outputs"]:
+    return np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
 
 
 @eqx.filter_jit

@@ -145,9 +145,8 @@ def _block(
 
 
 def _summaries(model: Any, X: np.ndarray, level: float) -> np.ndarray:
-    mean, sd = model.predict(X, return_std=True)
-    low, high = model.predict_interval(X, level)
-    parts = [np.reshape(part, (len(X), -1)) for part in (mean, sd, low, high)]
+    found = model.predict_summary(X, level)
+    parts = [np.reshape(part, (len(X), -1)) for part in found]
     return np.stack(parts, axis=2).reshape(len(X), -1)
 
 
