@@ -11,7 +11,7 @@ from ocbnn.core.errors import InferenceError
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import LogDensity
 from ocbnn.inference.mcmc import Phase
-from ocbnn.inference.parts import parts_at
+from ocbnn.inference.parts import parts_without_number
 
 # Moves in a row that must all have gone wrong before the density is suspected.
 _MANY = 20
@@ -45,8 +45,7 @@ def check_start(
     # Which part is at fault is asked only where one is: that takes another compilation.
     values_are, slopes_are = _are_numbers(target, state, positions)
     if not values_are:
-        values = parts_at(target, positions)
-        bad = [name for name, value in values.items() if np.isnan(value).any()]
+        bad = parts_without_number(target, positions)
         raise InferenceError(
             f"{algorithm} cannot start: {_named(bad) or 'the sum of the parts'} of the "
             "log density is not a number at the starting position. Look there for a "
@@ -126,8 +125,7 @@ def _faulty_nearby(target: LogDensity, positions: Position, key: RandomKey) -> s
             ),
             positions,
         )
-        values = parts_at(target, noise)
-        bad = [name for name, value in values.items() if np.isnan(value).any()]
+        bad = parts_without_number(target, noise)
         if bad:
             return _named(bad)
     return ""

@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from ocbnn.core.types import Position
@@ -19,8 +20,22 @@ def parts_at(
     Names are asked of the target itself: compiled code serves others of its shape,
     whose parts are called otherwise.
     """
-    names = jax.eval_shape(target.parts, target.shapes())
-    return dict(zip(names, _values(target, positions, batch), strict=True))
+    values = _values(target, positions, batch)
+    return dict(zip(_names(target), values, strict=True))
+
+
+def parts_without_number(target: LogDensity, positions: Position) -> list[str]:
+    """Names of parts that are not a number at one of the positions."""
+    values = _values(target, positions, None)
+    wrong = [bool(np.isnan(value).any()) for value in values]
+    if not any(wrong):
+        return []  # Asking for names is slow, and a run asks after every chunk.
+    pairs = zip(_names(target), wrong, strict=True)
+    return [name for name, is_wrong in pairs if is_wrong]
+
+
+def _names(target: LogDensity) -> list[str]:
+    return list(jax.eval_shape(target.parts, target.shapes()))
 
 
 @eqx.filter_jit
