@@ -7,7 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ocbnn.bench import hmc, predict, problems, products, rules, start, suite, svgd
+from ocbnn.bench import (
+    hmc,
+    nuts,
+    predict,
+    problems,
+    products,
+    rules,
+    start,
+    suite,
+    svgd,
+)
 from ocbnn.bench.finding import Finding, line
 from ocbnn.bench.timing import Spread, in_turns
 from tests.cli.inprocess import make_caller
@@ -72,12 +82,15 @@ def test_a_hundred_rules_are_of_several_kinds_and_have_their_points():
         lambda: svgd.growth("many", (2, 4), 1),
         lambda: predict.share_of_a_pass("predict", 20, 1),
         lambda: rules.cost_of_rules("rules", (1, 3), 1),
-        lambda: start.imports("start", 1),
+        pytest.param(lambda: start.beginnings("start", 1), marks=pytest.mark.slow),
+        pytest.param(lambda: nuts.beside_others("nuts", 1), marks=pytest.mark.slow),
     ],
 )
 def test_every_case_runs_and_finds_numbers(case, monkeypatch):
     monkeypatch.setattr(predict, "_WIDTHS", (3, 4, 2))
     monkeypatch.setattr(predict, "_PRODUCT_ROWS", 16)
+    monkeypatch.setattr(nuts, "_WARMUP", 20)
+    monkeypatch.setattr(nuts, "_DRAWS", 20)
     found = list(case())
     assert found
     for one in found:

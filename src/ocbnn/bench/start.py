@@ -1,18 +1,41 @@
-"""How long Python takes to begin, with ocbnn and with JAX alone."""
+"""How long Python takes to begin, and a fit whose code another process compiled."""
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+
+import numpy as np
 
 from ocbnn.bench.finding import Finding
 from ocbnn.bench.timing import Run, in_turns, spread
 
-# The package opens its rooms when asked, so it is asked for an estimator.
-_CODE = {"jax": "import jax", "ocbnn": "import ocbnn; ocbnn.OCBNNRegressor"}
+_CODE = {
+    "jax": "import jax",
+    "ocbnn": "import ocbnn",
+    "jax and scikit-learn": "import jax, sklearn.base",
+    # The package opens its rooms when asked, so it is asked for an estimator.
+    "estimator": "import ocbnn; ocbnn.OCBNNRegressor",
+}
+_FIT = """
+import numpy, ocbnn
+X = numpy.linspace(-2, 2, 20)[:, None]
+rule = "if 2 <= x <= 3 then y >= 1"
+ocbnn.OCBNNRegressor(rule, progress=False, random_state=0,
+    inference=ocbnn.HMC(warmup=50, draws=50)).fit(X, numpy.sin(X[:, 0]))
+"""
+
+
+def beginnings(case: str, repeats: int) -> Iterator[Finding]:
+    """Imports in new processes, and a small fit in a first one and in a second."""
+    yield from imports(case, repeats)
+    yield from fits(case, repeats)
 
 
 def imports(case: str, repeats: int) -> Iterator[Finding]:
-    """Seconds that `import ocbnn` takes beyond `import jax`, each in a new process."""
+    """Seconds that imports take beyond those of what they need."""
     runs: dict[str, Run] = {
         name: lambda code=code: _run(code) for name, code in _CODE.items()
     }
@@ -20,7 +43,36 @@ def imports(case: str, repeats: int) -> Iterator[Finding]:
     yield Finding(case, "import jax", "new process", spread(seconds["jax"]), "s")
     beyond = spread(seconds["ocbnn"] - seconds["jax"])
     yield Finding(case, "import ocbnn", "beyond jax", beyond, "s", most=0.5)
+    needed = seconds["jax and scikit-learn"]
+    beyond = spread(seconds["estimator"] - needed)
+    what = "beyond jax and scikit-learn"
+    yield Finding(case, "import an estimator", what, beyond, "s", most=0.5)
 
 
-def _run(code: str) -> None:
-    subprocess.run([sys.executable, "-c", code], check=True)
+def fits(case: str, repeats: int) -> Iterator[Finding]:
+    """A fit in a new process, with an empty folder of compiled code and a full one."""
+    found = []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as folder:
+            settings = {
+                "JAX_COMPILATION_CACHE_DIR": folder,
+                "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+                "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+            }
+            found.append([_seconds(_FIT, settings), _seconds(_FIT, settings)])
+    first, second = np.array(found).T
+    yield Finding(case, "first fit", "new process", spread(first), "s")
+    relative = spread(second / first)
+    yield Finding(case, "second fit", "beside the first", relative, most=0.7)
+
+
+def _seconds(code: str, settings: Mapping[str, str]) -> float:
+    began = time.perf_counter()
+    _run(code, settings)
+    return time.perf_counter() - began
+
+
+def _run(code: str, settings: Mapping[str, str] | None = None) -> None:
+    environment = {**os.environ, **(settings or {})}
+    quiet = [sys.executable, "-W", "ignore", "-c", code]
+    subprocess.run(quiet, check=True, env=environment)

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from ocbnn.bench import hmc, predict, rules, start, svgd
+from ocbnn.bench import hmc, nuts, predict, rules, start, svgd
 from ocbnn.bench.finding import Finding
 from ocbnn.core.cores import cores
 from ocbnn.core.errors import SettingError
@@ -18,12 +18,13 @@ Case = Callable[[str, int], Iterator[Finding]]
 
 CASES: dict[str, Case] = {
     "hmc-toy": hmc.beside_a_bare_loop,
+    "nuts-toy": nuts.beside_others,
     "svgd-clinical": lambda n, r: svgd.share_of_products(n, svgd.CLINICAL, r),
     "svgd-motion": lambda n, r: svgd.share_of_products(n, svgd.MOTION, r),
     "svgd-many": lambda n, r: svgd.growth(n, (125, 250, 500, 1000), r),
     "predict": lambda n, r: predict.share_of_a_pass(n, 298_000, r),
     "rules": lambda n, r: rules.cost_of_rules(n, (1, 10, 100), r),
-    "start": start.imports,
+    "start": start.beginnings,
 }
 
 

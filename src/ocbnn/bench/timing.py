@@ -30,10 +30,15 @@ def in_turns(runs: Mapping[str, Run], repeats: int) -> Seconds:
     for turn in range(repeats):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
-            began = time.perf_counter()
-            jax.block_until_ready(runs[name]())
-            found[name].append(time.perf_counter() - began)
+            found[name].append(timed(runs[name])[0])
     return {name: np.array(seconds) for name, seconds in found.items()}
+
+
+def timed(run: Run) -> tuple[float, Any]:
+    """Seconds of one run, and what it gave."""
+    began = time.perf_counter()
+    found = jax.block_until_ready(run())
+    return time.perf_counter() - began, found
 
 
 def spread(values: np.ndarray) -> Spread:

@@ -10,6 +10,7 @@ import typer
 
 from ocbnn import __version__
 from ocbnn.cli.bench import bench
+from ocbnn.cli.compiled import keep_compiled
 from ocbnn.cli.data import data as data_commands
 from ocbnn.cli.ending import stop
 from ocbnn.cli.fit import fit, report, resume
@@ -121,6 +122,7 @@ def reproduce(
 
 def main() -> None:
     """Run the command line; errors are sentences, never tracebacks."""
+    keep_compiled()
     try:
         app(standalone_mode=True)
     except SettingError as error:
