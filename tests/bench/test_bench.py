@@ -79,7 +79,7 @@ def test_a_hundred_rules_are_of_several_kinds_and_have_their_points():
     "case",
     [
         lambda: svgd.share_of_products("svgd", TINY, 1),
-        lambda: svgd.growth("many", (2, 4), 1),
+        pytest.param(lambda: svgd.growth("many", (2, 4), 1), marks=pytest.mark.slow),
         lambda: predict.share_of_a_pass("predict", 20, 1),
         lambda: rules.cost_of_rules("rules", (1, 3), 1),
         pytest.param(lambda: start.beginnings("start", 1), marks=pytest.mark.slow),
@@ -98,6 +98,7 @@ def test_every_case_runs_and_finds_numbers(case, monkeypatch):
         assert one.value.low <= one.value.middle <= one.value.high
 
 
+@pytest.mark.slow
 def test_hmc_runs_beside_a_bare_loop(monkeypatch):
     monkeypatch.setattr(hmc, "_MOVES", 4)
     found = list(hmc.beside_a_bare_loop("hmc", 1))

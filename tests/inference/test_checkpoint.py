@@ -37,13 +37,17 @@ PLANS = [
     HMC(warmup=12, draws=8, chains=2, steps=3, thin=2, climb=5, adapt=True),
     SVGD(particles=5, iterations=20),
     SMC(particles=20, moves=1, steps=5, polish=2),
+    Walk(),
+]
+# They are saved by the same code, and each takes seconds to compile.
+MORE_PLANS = [
     SGHMC(warmup=12, draws=8, chains=2, thin=2, climb=5),
     VI(iterations=20, draws=8),
     Laplace(over="all", iterations=20, draws=8, chains=2),
     Ensemble(members=3, iterations=20),
     WarmStart(sampler=MCLMC(warmup=8, draws=8, chains=2, thin=2), iterations=6),
-    Walk(),
 ]
+SLOW_PLANS = [pytest.param(plan, marks=pytest.mark.slow) for plan in MORE_PLANS]
 
 
 @pytest.fixture
@@ -63,7 +67,7 @@ def cut_short(folder, moves, plan=None):
         run(folder, plan, progress=CrashAfter(moves))
 
 
-@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.label)
+@pytest.mark.parametrize("plan", [*PLANS, *SLOW_PLANS], ids=lambda plan: plan.label)
 def test_a_run_that_was_cut_short_ends_with_the_same_bits(plan, tmp_path, monkeypatch):
     whole = run(None, plan)
     monkeypatch.setattr(lane, "_CHUNK_SECONDS", 0.0)
