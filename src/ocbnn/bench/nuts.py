@@ -17,7 +17,7 @@ from ocbnn.inference import NUTS, sample
 from ocbnn.inference.diagnostics import ess_bulk
 from ocbnn.posterior import Model, Target
 
-_CHAINS, _WARMUP, _DRAWS, _ACCEPTANCE = 4, 1000, 1000, 0.8
+_CHAINS, _WARMUP, _DRAWS, _ACCEPTANCE = 4, 300, 300, 0.8
 _INPUTS = jnp.linspace(-2.5, 2.5, 21)[:, None]
 
 # From a key to positions stacked as (chain, draw, ...).
