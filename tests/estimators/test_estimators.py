@@ -179,7 +179,11 @@ def test_any_equinox_module_can_be_the_network():
 
 @pytest.mark.parametrize(
     "inference",
-    ["svgd", HMC(adapt=True, steps=50, warmup=500, draws=500)],
+    [
+        pytest.param("SMC", marks=pytest.mark.slow),
+        "svgd",
+        HMC(adapt=True, steps=50, warmup=500, draws=500),
+    ],
 )
 def test_every_inference_can_be_named_or_planned(inference):
     model = regressor(inference=inference, hidden=(3,)).fit(X[::5], Y[::5])

@@ -38,7 +38,10 @@ class RuleFactor(eqx.Module):
     def parts(
         self, function: BatchFunction, key: RandomKey | None = None
     ) -> dict[str, Scalar]:
-        """Every rule's `log g` by name."""
+        """Every rule's `log g` by name.
+
+        Compiled code that takes factors as an argument knows the first one's names.
+        """
         points = [term.points for term in self.terms]
         if key is not None:
             keys = jax.random.split(key, max(1, len(points)))

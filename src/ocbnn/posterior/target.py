@@ -193,7 +193,11 @@ class Target(eqx.Module):
         return [t.fresh(k) for t, k in zip(self.rules, keys, strict=False)]
 
     def parts(self, position: Model) -> dict[str, Scalar]:
-        """Every rule's share of the log density beside those of weights and data."""
+        """Every rule's share of the log density beside those of weights and data.
+
+        A function compiled with a target as its argument serves all of its shape, and
+        answers with the first one's names; `inference.parts.parts_at` asks anew.
+        """
         points = [term.points for term in self.rules]
         logs, data = self._added(position, points, self.X, self.Y, 1.0)
         shares = {"weights": self._reference(position)}
