@@ -1,10 +1,9 @@
 """`ocbnn`: the command line. Its exit codes are in `CODES`."""
 
-import sys
 import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -12,7 +11,7 @@ from ocbnn import __version__
 from ocbnn.cli.bench import bench
 from ocbnn.cli.compiled import keep_compiled
 from ocbnn.cli.data import data as data_commands
-from ocbnn.cli.ending import stop
+from ocbnn.cli.ending import fail, stop
 from ocbnn.cli.fit import fit, report, resume
 from ocbnn.cli.init import init
 from ocbnn.cli.predict import check, predict
@@ -126,13 +125,8 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except SettingError as error:
-        _fail(str(error), 2)
+        fail(str(error), 2)
     except OcbnnError as error:
-        _fail(str(error), 1)
+        fail(str(error), 1)
     except OSError as error:
-        _fail(f"{error.filename or 'a file'}: {error.strerror or error}", 1)
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    typer.echo(f"ocbnn: {message}", err=True)
-    sys.exit(code)
+        fail(f"{error.filename or 'a file'}: {error.strerror or error}", 1)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ocbnn.cli.distributed import join_others
 from ocbnn.cli.ending import stop
 from ocbnn.cli.talk import note, show_json, spoken_warnings
 
@@ -18,6 +19,14 @@ Devices = Annotated[
         metavar="N",
         help="How many of JAX's devices to use, or `all`, `cpu`, `gpu`.",
         show_default=False,
+    ),
+]
+Distributed = Annotated[
+    bool,
+    typer.Option(
+        "--distributed",
+        help="This is one of several processes, as Slurm, Open MPI or "
+        "JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID say.",
     ),
 ]
 
@@ -45,6 +54,7 @@ def fit(
         bool, typer.Option("--force", help="Replace another fit in the folder.")
     ] = False,
     devices: Devices = None,
+    distributed: Distributed = False,
     as_json: Json = False,
 ) -> None:
     """Fit a model to a table and rules, as a study file says.
@@ -54,6 +64,8 @@ def fit(
     """
     out = out or Path("results") / study.stem
     try:
+        if distributed:
+            join_others(out)
         from ocbnn.projects.fitting import fit_study  # noqa: PLC0415
 
         with spoken_warnings():
@@ -74,10 +86,13 @@ def fit(
 def resume(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a fit.")],
     devices: Devices = None,
+    distributed: Distributed = False,
     as_json: Json = False,
 ) -> None:
     """Go on with a fit that was stopped, to the same numbers."""
     try:
+        if distributed:
+            join_others(folder)
         from ocbnn.projects.fitting import resume as go_on  # noqa: PLC0415
 
         with spoken_warnings():
@@ -114,7 +129,9 @@ def _as_devices(said: str | None) -> int | str | None:
     return int(said) if said is not None and said.isdecimal() else said
 
 
-def _show(found: "Outcome", *, as_json: bool) -> None:
+def _show(found: "Outcome | None", *, as_json: bool) -> None:
+    if found is None:
+        return  # Another process speaks for all.
     if as_json:
         show_json(found.document)
     else:

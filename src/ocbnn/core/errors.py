@@ -40,6 +40,10 @@ class CheckpointError(OcbnnError, RuntimeError):
     """A folder in which a run cannot be saved or continued."""
 
 
+class LostProcessError(OcbnnError, RuntimeError):
+    """Another process that this one computed with is gone."""
+
+
 class MissingPackageError(OcbnnError, ImportError):
     """An optional package that is asked for and not installed."""
 

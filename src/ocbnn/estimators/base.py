@@ -212,10 +212,10 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
     def _predict_with(self, draws: Draws) -> Predictive:
         target = self.target_
         stacked = draws.stacked()
-        devices = () if self.devices is None else tuple(chosen_devices(self.devices))
-        return Predictive(
-            target.network, target.likelihood, stacked, target.units, devices
-        )
+        chosen = () if self.devices is None else chosen_devices(self.devices)
+        # Each process predicts by itself, so that asking one does not need the others.
+        own = tuple(one for one in chosen if one.process_index == jax.process_index())
+        return Predictive(target.network, target.likelihood, stacked, target.units, own)
 
     def judge_at(self, X: Any) -> Verdict:
         """Judge the draws by the function's values at the rows of `X`."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ocbnn.core.errors import CheckpointWarning, SettingError, StorageError
+from ocbnn.core.processes import is_first
 from ocbnn.core.types import RandomKey
 from ocbnn.inference.base import LogDensity, Plan
 from ocbnn.inference.identity import identify, surroundings
@@ -21,6 +22,8 @@ class Checkpoint:
 
     def __init__(self, folder: RunFolder, every: float) -> None:
         self.folder, self.every = folder, every
+        # Of processes that share a run, one writes; all read.
+        self.is_ours = is_first()
         self.before, self._started = 0.0, time.monotonic()
         self._unsaved: set[Path] = set()
         self._mending = threading.Lock()
@@ -38,6 +41,8 @@ class Checkpoint:
         Raises:
             CheckpointError: When it holds something else, or is in use.
         """
+        if not self.is_ours:
+            return
         try:
             self.folder.open()
         except StorageError as error:

@@ -16,12 +16,14 @@ import jax
 
 from ocbnn.core.cores import cores
 from ocbnn.core.errors import CheckpointWarning
+from ocbnn.core.processes import is_first, process_count, require_same, told_of_loss
 from ocbnn.core.types import RandomKey
 from ocbnn.inference.base import LogDensity, Plan
 from ocbnn.inference.chain import Chain
 from ocbnn.inference.checkpoint import Checkpoint, open_checkpoint
 from ocbnn.inference.draws import Draws
 from ocbnn.inference.gathering import rectangle
+from ocbnn.inference.identity import identify
 from ocbnn.inference.lane import Lane, Shared, lanes_of, shapes
 from ocbnn.inference.layout import lay_out
 from ocbnn.inference.progress import Reporter, make_reporter, resume
@@ -67,7 +69,7 @@ def sample(
     """
     started = time.monotonic()
     with (
-        make_reporter(progress) as reporter,
+        make_reporter(progress if is_first() else False) as reporter,
         open_checkpoint(checkpoint, every, plan, target, key) as saving,
     ):
         moves = plan.chains * (plan.warmup + plan.draws)
@@ -80,10 +82,13 @@ def sample(
             for number, one in enumerate(jax.random.split(key, plan.chains))
         ]
         _go_back(chains, shared, total)
+        require_same(_begun(plan, target, key, chains), "runs")
         lanes = lanes_of(shared, chains)
         was_finished = not lanes
         if lanes:
-            _run_all(lanes, shared, threads or cores(), saving)
+            # On a mesh, programs that wait for each other must be met in one order.
+            at_once = 1 if shared.layout.mesh else threads or cores()
+            _run_all(lanes, shared, at_once, saving)
         stopped = shared.stopping.is_set()
         said = ""
         if saving is not None and not was_finished:
@@ -121,6 +126,26 @@ def _go_back(chains: list[Chain], shared: Shared, total: int | None) -> None:
         resume(shared.reporter, done, f"resumed at {share}")
 
 
+def _begun(
+    plan: Plan, target: LogDensity, key: RandomKey, chains: list[Chain]
+) -> dict[str, str]:
+    """What all processes of a run must have in common."""
+    if process_count() == 1:
+        return {}
+    places = [str(tuple(chain.place)) for chain in chains]
+    same = identify(plan, target, key, probe=False)
+    return same | {"what the checkpoint holds": " ".join(places)}
+
+
+def _kept(saving: Checkpoint | None) -> str:
+    if saving is None:
+        return ""
+    return (
+        f"What was saved is in {saving.folder.path}: run the same again, with as many "
+        "processes or devices as you like. "
+    )
+
+
 def _run_all(
     lanes: list[Lane], shared: Shared, threads: int, saving: Checkpoint | None
 ) -> None:
@@ -135,9 +160,10 @@ def _run_all(
             shared.stopping.set()
             shared.reporter.advance(0, "stopping")
             _wait(futures, tell)
-        except BaseException:
+        except BaseException as error:
             shared.stopping.set()
-            raise
+            lost = isinstance(error, Exception) and told_of_loss(error, _kept(saving))
+            raise lost or error from None
 
 
 def _wait(futures: list[Future[None]], tell: Callable[[], None]) -> None:

@@ -31,8 +31,13 @@ _PLAIN = (str, bytes, bool, int, float, complex, type(None), type(...))
 _LONGEST = 200
 
 
-def identify(plan: Plan, target: LogDensity, key: RandomKey) -> dict[str, str]:
-    """What decides the draws of a run, by name."""
+def identify(
+    plan: Plan, target: LogDensity, key: RandomKey, *, probe: bool = True
+) -> dict[str, str]:
+    """What decides the draws of a run, by name.
+
+    With `probe`, also what the density's parts are at one place, up to rounding.
+    """
     # What explains other differences comes first, because few are told.
     double = jax.config.read("jax_enable_x64")
     products = jax.config.jax_default_matmul_precision  # pyright: ignore
@@ -43,6 +48,8 @@ def identify(plan: Plan, target: LogDensity, key: RandomKey) -> dict[str, str]:
     }
     found |= _described("plan", plan, ())
     found |= _described("target", target, ())
+    if not probe:
+        return found
     return found | {f"target.parts: {k}": v for k, v in _probe(target, key).items()}
 
 

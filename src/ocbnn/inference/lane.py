@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ocbnn.core.processes import gathered
 from ocbnn.core.types import RandomKey
 from ocbnn.inference import loop
 from ocbnn.inference.base import Algorithm, LogDensity, Plan
@@ -66,6 +67,7 @@ class Lane:
         self._place = chains[0].place
         self._new = Kept()  # since chains were last told, with an axis of chains first
         self._many = shared.layout.is_abreast
+        self._stops = self._saves = False  # as all processes agree
         self._keys: Any = chains[0].key
         self._state: Any = chains[0].state
         if self._many:
@@ -86,16 +88,17 @@ class Lane:
 
     def run(self) -> None:
         """Warm up, then draw."""
-        stopping = self._shared.stopping
         precision = self._shared.layout.precision(self._shared.plan)
         with jax.enable_x64(self._shared.double), precision:
-            if stopping.is_set():
+            self._agree()
+            if self._stops:
                 return
             if self._state is None:
                 self._start()
             if not self._place.is_warm:
                 self._run_warmup()
-            if stopping.is_set() and self._shared.plan.is_anytime:
+            self._agree()
+            if self._stops and self._shared.plan.is_anytime:
                 # Not the draws that the whole run would give, so they are never saved.
                 self._save(at_once=True)
                 self._new.add_draws(*self._draw(0, 1))
@@ -135,8 +138,10 @@ class Lane:
     def _chunks(self, done: int, total: int, room: int) -> Iterator[tuple[int, int]]:
         """Starts and lengths of chunks, aiming at a steady fraction of a second."""
         count = 1
-        while done < total and not self._shared.stopping.is_set():
-            count = min(count, total - done, room)
+        while done < total:
+            count = self._agree(min(count, total - done, room))
+            if self._stops:
+                return
             started = time.monotonic()
             yield done, count
             done += count
@@ -144,8 +149,17 @@ class Lane:
             count = max(1, int(count * min(pace, 8.0)))
             self._save()
 
+    def _agree(self, count: int = 1) -> int:
+        """Stop where anyone was told to; chunks and saves are as the first has them."""
+        stopping, wants = self._shared.stopping, self._chains[0].wants_saving
+        said = gathered(count, int(stopping.is_set()), int(wants))
+        if said[:, 1].any():
+            stopping.set()
+        self._stops, self._saves = bool(said[:, 1].any()), bool(said[0, 2])
+        return int(said[0, 0])
+
     def _save(self, at_once: bool = False) -> None:
-        if at_once or self._chains[0].wants_saving:
+        if at_once or self._saves:
             self._tell_chains()
             for chain in self._chains:
                 chain.save()
@@ -158,23 +172,24 @@ class Lane:
             chain.kept.extend(own)
             chain.place = self._place
         self._new = Kept()
-        if not self._many:
-            self._chains[0].state = self._state
-        elif self._chains[0].is_recorded:
-            state = jax.tree.map(_on_host, self._state)
-            for number, chain in enumerate(self._chains):
-                chain.state = jax.tree.map(lambda a, n=number: a[n], state)
+        if not self._chains[0].is_recorded:
+            return
+        state = self._shared.layout.on_host(self._state)
+        for number, chain in enumerate(self._chains):
+            own = jax.tree.map(lambda a, n=number: a[n], state) if self._many else state
+            chain.state = own
 
     def _start(self) -> None:
         begin = loop.init_many if self._many else loop.init
         self._state = begin(self._shared.algorithm, self._keys)
         self._state = self._shared.layout.spread(self._state)
-        label = self._shared.plan.label
-        check_start(self._shared.target, self._state, self._positions(), label)
+        label, state = self._shared.plan.label, self._shared.layout.on_host(self._state)
+        check_start(self._shared.target, state, self._positions(), label)
 
     def _positions(self) -> Any:
         emit = loop.emit_many if self._many else loop.emit
-        return emit(self._shared.algorithm, self._keys, self._state)
+        found = emit(self._shared.algorithm, self._keys, self._state)
+        return self._shared.layout.on_host(found)
 
     def _check(self, numbers: Trace) -> None:
         target, label = self._shared.target, self._shared.plan.label
@@ -188,8 +203,8 @@ class Lane:
             self._shared.algorithm, self._keys, self._state, *size
         )
         # Chains abreast have warm-ups of one length.
-        done = int(np.min(_on_host(done)))
-        return done, self._cut(numbers, done)
+        done, numbers = self._shared.layout.on_host((done, numbers))
+        return int(np.min(done)), self._cut(numbers, int(np.min(done)))
 
     def _draw(self, start: int, count: int) -> tuple[Any, Trace]:
         move = loop.draw_many if self._many else loop.draw
@@ -197,29 +212,24 @@ class Lane:
         self._state, positions, numbers = move(
             self._shared.algorithm, self._keys, self._state, *size
         )
+        positions, numbers = self._shared.layout.on_host((positions, numbers))
         return self._cut(positions, count), self._cut(numbers, count)
 
     def _cut(self, tree: Any, count: int) -> Any:
-        """The first rows on the host, with an axis of chains first."""
+        """The first rows, with an axis of chains first."""
         whole = (lambda a: a) if self._many else (lambda a: a[None])
-        return jax.tree.map(lambda a: whole(_on_host(a))[:, :count], tree)
-
-
-def _on_host(array: Any) -> Any:
-    if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
-        return array
-    return np.asarray(array)
+        return jax.tree.map(lambda a: whole(a)[:, :count], tree)
 
 
 def _warmup_size(plan: Plan, start: int, count: int) -> tuple[Any, Any, int]:
     room = min(_WARMUP_ROOM, plan.warmup)
-    return jnp.asarray(start, jnp.int32), jnp.asarray(count, jnp.int32), room
+    return np.asarray(start, np.int32), np.asarray(count, np.int32), room
 
 
 def _draw_size(plan: Plan, start: int, count: int) -> tuple[Any, Any, int, int]:
     room = min(_DRAW_ROOM, plan.draws)
-    first = jnp.asarray(plan.warmup + start, jnp.int32)
-    return first, jnp.asarray(count, jnp.int32), room, plan.thin
+    first = np.asarray(plan.warmup + start, np.int32)
+    return first, np.asarray(count, np.int32), room, plan.thin
 
 
 def shapes(shared: Shared, key: RandomKey) -> Shapes:

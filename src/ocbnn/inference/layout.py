@@ -20,6 +20,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 from ocbnn.core.cores import cores
 from ocbnn.core.errors import SettingError
 from ocbnn.core.operations import count_operations
+from ocbnn.core.processes import on_host, process_count, put
 from ocbnn.inference.base import Algorithm, LogDensity, Plan
 
 T = TypeVar("T")
@@ -74,7 +75,7 @@ class Layout:
             if not eqx.is_array(leaf):
                 return leaf
             is_lane = leaf.ndim > 0 and leaf.shape[0] == self.lanes
-            return jax.device_put(leaf, along if is_lane else everywhere)
+            return put(leaf, along if is_lane else everywhere)
 
         return jax.tree.map(place, tree)
 
@@ -93,8 +94,12 @@ class Layout:
             return self._on_device(algorithm)
         whole = self._sharding()
         is_loose = lambda a: eqx.is_array(a) and not _is_on(a, self.mesh)
-        put = lambda a: jax.device_put(a, whole) if is_loose(a) else a
-        return jax.tree.map(put, algorithm)
+        laid = lambda a: put(a, whole) if is_loose(a) else a
+        return jax.tree.map(laid, algorithm)
+
+    def on_host(self, tree: T) -> T:
+        """Arrays where NumPy can read them, those of other processes included."""
+        return on_host(tree, self.mesh)
 
     def _on_device(self, tree: T) -> T:
         return tree if self.device is None else everywhere(tree, self.device)
@@ -116,8 +121,7 @@ class Layout:
 
 def everywhere(tree: T, whole: Sharding | Device) -> T:
     """All arrays of a tree laid out in one way."""
-    put = lambda a: jax.device_put(a, whole) if eqx.is_array(a) else a
-    return jax.tree.map(put, tree)
+    return jax.tree.map(lambda a: put(a, whole) if eqx.is_array(a) else a, tree)
 
 
 def _is_on(array: jax.Array, mesh: Mesh | None) -> bool:
@@ -130,13 +134,19 @@ def lay_out(plan: Plan, target: LogDensity, devices: object = None) -> Layout:
     Args:
         plan: Says how many chains there are, and how wide one is.
         target: Says how many rows there are.
-        devices: How many of JAX's devices, or which ones; None for the usual one.
+        devices: How many of JAX's devices, or which ones; None for the usual one, or
+            for all of them where several processes share a run.
+
+    Raises:
+        SettingError: When there are no such devices, or when a process would have
+            none to work on.
     """
     chosen = chosen_devices(devices)
     if len(chosen) == 1 and chosen[0].platform == "cpu":
         is_usual = jax.default_backend() == "cpu"
         return Layout() if is_usual else Layout(device=chosen[0])
-    if devices is None and is_small(plan, target, cores()):
+    is_free = devices is None and process_count() == 1
+    if is_free and is_small(plan, target, cores()):
         reason = f"on the processor: too small for the {chosen[0].platform}"
         return Layout(device=jax.devices("cpu")[0], reason=reason)
     is_abreast = plan.is_counted and (plan.chains > 1 or plan.width == 1)
@@ -145,7 +155,22 @@ def lay_out(plan: Plan, target: LogDensity, devices: object = None) -> Layout:
     rows = target.rows if isinstance(target, Divisible) and not plan.is_batched else 0
     down = math.gcd(len(chosen) // across, rows) if rows else 1
     table = np.array(chosen[: across * down]).reshape(across, down)
+    _refuse_idle(table, plan, lanes if is_abreast else 0, rows)
     return Layout(Mesh(table, (_LANES, _ROWS)), lanes, is_abreast)
+
+
+def _refuse_idle(table: np.ndarray, plan: Plan, chains: int, rows: int) -> None:
+    """A process without a device in the mesh could not read what the others find."""
+    busy = {device.process_index for device in table.flat}
+    if len(busy) == process_count():
+        return
+    lanes = f"{chains} chains" if chains else f"{plan.width} particles"
+    also = f" or {rows} rows" if rows else ""
+    raise SettingError(
+        f"{process_count()} processes cannot share {lanes}{also} of {plan.label} "
+        f"evenly: only {len(busy)} would have work. Ask for a multiple of "
+        f"{len(jax.devices())}, the number of devices, or start fewer processes."
+    )
 
 
 def is_small(plan: Plan, target: LogDensity, cores: int) -> bool:
@@ -166,7 +191,7 @@ def chosen_devices(devices: object) -> Sequence[Device]:
         SettingError: When there are not so many, or it is something else.
     """
     if devices is None:
-        return jax.devices()[:1]
+        return jax.devices() if process_count() > 1 else jax.devices()[:1]
     if isinstance(devices, str) and devices == "all":
         return jax.devices()
     if isinstance(devices, str):

@@ -67,6 +67,8 @@ class ChainRecord:
 
     def save(self, state: Any, place: Place, kept: Kept) -> None:
         """Save; if that cannot be, remember to say so, and lose nothing."""
+        if not self._checkpoint.is_ours:
+            return
         try:
             self._checkpoint.prepare(self._folder)
             self._write(state, place, kept)

@@ -16,6 +16,7 @@ from jax.sharding import Sharding
 from jaxtyping import Array, Float
 
 from ocbnn.core.errors import DataError
+from ocbnn.core.processes import put
 from ocbnn.core.ravel import Raveller, Vector
 from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar, Targets
 from ocbnn.core.units import Units
@@ -104,12 +105,11 @@ class Target(eqx.Module):
 
     def placed(self, rows: Sharding, whole: Sharding) -> "Target":
         """The same on several devices: rows laid out one way, all else another."""
-        put = lambda a: jax.device_put(a, whole) if eqx.is_array(a) else a
-        copied = jax.tree.map(put, self)
+        copied = jax.tree.map(lambda a: put(a, whole) if eqx.is_array(a) else a, self)
         if self.X is None:
             return copied
         data = lambda target: (target.X, target.Y)
-        return eqx.tree_at(data, copied, jax.device_put((self.X, self.Y), rows))
+        return eqx.tree_at(data, copied, (put(self.X, rows), put(self.Y, rows)))
 
     def logdensity(self, position: Model) -> Scalar:
         """The exact log density: all data, fixed points."""

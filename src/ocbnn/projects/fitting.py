@@ -13,6 +13,7 @@ from ocbnn.core.errors import (
     RuleError,
     SettingError,
 )
+from ocbnn.core.processes import is_first, require_same, wait_for_all
 from ocbnn.estimators.page import block, share
 from ocbnn.estimators.report import Report
 from ocbnn.projects.build import Model, build
@@ -55,8 +56,10 @@ def fit_study(
     devices: object = None,
     progress: object = "auto",
     say: Say = lambda _: None,
-) -> Outcome:
+) -> Outcome | None:
     """Fit what a study file says, and write everything to a folder.
+
+    Of several processes that fit together the first writes, and the others get None.
 
     Raises:
         OcbnnError: Naming the file, the place and the fix.
@@ -69,7 +72,7 @@ def fit_study(
 
 def resume(
     path: Path, *, devices: object = None, progress: object = "auto", say: Say = print
-) -> Outcome:
+) -> Outcome | None:
     """Go on with the fit of a folder, or read it when it is finished.
 
     It need not be on as many devices as before.
@@ -94,7 +97,7 @@ def _fit(
     devices: object,
     progress: object,
     say: Say,
-) -> Outcome:
+) -> Outcome | None:
     with open_table(study.table) as table:
         rows = read_rows(study, table)
     parts = split(len(rows.X), study.said.fit.holdout, seed)
@@ -108,13 +111,25 @@ def _fit(
         devices=devices,
         progress=progress,
     )
-    folder.claim(_run(study, seed, quick), study.source.text, force=force)
+    run = _run(study, seed, quick)
+    if is_first():
+        folder.claim(run, study.source.text, force=force)
+        _announce(rows, parts, len(study.rules), say)
+    require_same(dataclasses.asdict(run) | {"quick": str(quick)}, "studies")
+    _learn(study, model, rows, parts)
+    found = None
+    if is_first():
+        found = _written(study, folder, seed, quick, model, rows, parts)
+    wait_for_all()
+    if found is None and model.draws_.interrupted:
+        raise KeyboardInterrupt("the first process has written what was drawn")
+    return found
+
+
+def _announce(rows: Rows, parts: Split, rules: int, say: Say) -> None:
     if rows.dropped:
         say(f"{rows.dropped} rows lack a value and are left out.")
-    rules = len(study.rules)
     say(f"fitting to {len(parts.fitted)} rows and {rules} rule{'s' * (rules != 1)}")
-    _learn(study, model, rows, parts)
-    return _written(study, folder, seed, quick, model, rows, parts)
 
 
 def _run(study: Study, seed: int, quick: bool) -> Run:
