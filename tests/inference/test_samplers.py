@@ -113,9 +113,12 @@ def test_svgd_starts_as_wide_as_told():
     assert np.allclose(wide.std(axis=0), 3 * usual.std(axis=0), rtol=1e-4)
 
 
-def test_stein_direction_is_the_papers_equation(float64):
+@pytest.mark.parametrize("accelerated", [False, True])
+def test_stein_direction_is_the_papers_equation(float64, monkeypatch, accelerated):
+    monkeypatch.setattr("ocbnn.inference.svgd.is_accelerated", lambda: accelerated)
     rng = np.random.default_rng(0)
     w, g = rng.normal(size=(6, 3)), rng.normal(size=(6, 3))
+    w[1] = w[0]  # so that some distances are the same
     squared = ((w[:, None] - w[None]) ** 2).sum(-1)
     median = np.median(squared[np.triu_indices(6, 1)])
     h = median / np.log(7)

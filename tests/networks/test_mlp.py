@@ -96,3 +96,33 @@ def test_hidden_sizes_that_are_no_sizes_are_refused_with_advice(hidden):
 def test_an_unknown_activation_is_refused_with_those_there_are():
     with pytest.raises(SettingError, match=r"'rfb'.*rbf, tanh, relu"):
         MLP(1, (10,), 1, activation="rfb")
+
+
+@pytest.mark.parametrize("name", ["rbf", "relu"])
+def test_the_arrangement_for_accelerators_computes_the_same(name, float64, monkeypatch):
+    network = MLP(3, (40, 8), 2, activation=name)
+    weights = random_weights(network)
+    xs = jnp.asarray(np.random.default_rng(1).normal(size=(300, 3)))
+    along = random_weights(network, seed=2)
+
+    def everything(weights):
+        total = lambda w: jnp.sum(jnp.sin(network.batch(w, xs)))
+        _, slope = jax.jvp(total, (weights,), (along,))
+        return network.batch(weights, xs), jax.grad(total)(weights), slope
+
+    plain = everything(weights)
+    monkeypatch.setattr("ocbnn.networks.mlp.is_accelerated", lambda: True)
+    program = str(jax.make_jaxpr(network.batch)(weights, xs))
+    assert "optimization_barrier" in program
+    compare = lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    jax.tree.map(compare, plain, everything(weights))
+
+
+def test_few_rows_and_narrow_layers_are_not_arranged(monkeypatch):
+    monkeypatch.setattr("ocbnn.networks.mlp.is_accelerated", lambda: True)
+    for hidden, rows in (((40,), 100), ((10,), 300)):
+        network = MLP(3, hidden, 2)
+        program = jax.make_jaxpr(network.batch)(
+            random_weights(network), jnp.zeros((rows, 3))
+        )
+        assert "optimization_barrier" not in str(program)

@@ -17,6 +17,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int
 
+from ocbnn.core.accelerated import is_accelerated
 from ocbnn.core.edges import third_party
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import (
@@ -28,6 +29,8 @@ from ocbnn.inference.base import (
 )
 from ocbnn.inference.descent import DescentPlan
 from ocbnn.inference.trees import mean_square
+
+_FEW_PAIRS = 4096
 
 
 class Particles(NamedTuple):
@@ -81,6 +84,9 @@ class SteinDescent(Algorithm):
         values, grads = jax.vmap(value_and_grad, in_axes=(0, None))(
             state.positions, key
         )
+        if is_accelerated():
+            # Compiled into one with the kernel, sums over rows are slow.
+            grads = jax.lax.optimization_barrier(grads)
         pulled = jax.tree.map(lambda g: pull.astype(g.dtype) * g, grads)
         direction, median = stein_direction(state.positions, pulled)
         descent = jax.tree.map(jnp.negative, direction)
@@ -139,10 +145,16 @@ def _spread_out(leaf: Array, factor: float) -> Array:
 
 
 def _median(values: Float[Array, " pairs"]) -> Array:
+    lower, upper = (values.size - 1) // 2, values.size // 2
+    if is_accelerated() and values.size <= _FEW_PAIRS:
+        # Comparing all with all is one pass there, where sorting takes many.
+        rank = jnp.sum(values[None, :] <= values[:, None], axis=1)
+        ranked = lambda k: jnp.min(jnp.where(rank > k, values, jnp.inf))
+        return 0.5 * (ranked(lower) + ranked(upper))
     # A plain sort: `jnp.median` also looks for what is not a number, at four times the
     # cost, and the driver does that anyway.
-    ordered, size = jnp.sort(values), values.size
-    return 0.5 * (ordered[(size - 1) // 2] + ordered[size // 2])
+    ordered = jnp.sort(values)
+    return 0.5 * (ordered[lower] + ordered[upper])
 
 
 def anneal(
