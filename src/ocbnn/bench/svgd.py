@@ -57,7 +57,9 @@ def share_of_products(case: str, sized: Sized, repeats: int) -> Iterator[Finding
             is_classification=sized.is_classification,
         )
         plan = SVGD(particles=sized.particles, iterations=_STEPS)
-        products, their_flops = gradient_products(sized.widths, sized.particles, rows)
+        products, their_flops = gradient_products(
+            sized.widths, sized.particles, rows, _STEPS
+        )
         runs = {"ours": moves(plan, made, _STEPS), "products": products}
         seconds = in_turns(runs, repeats)
         ours = _STEPS * step_flops(sized.widths, sized.particles, rows)
