@@ -25,7 +25,7 @@ from ocbnn.bench.finding import Finding, line
 from ocbnn.bench.timing import Spread, in_turns
 from tests.cli.inprocess import make_caller
 
-TINY = svgd.Sized((3, 4, 2), 30, (8,), 3, "rbf", True, 0.65)
+TINY = svgd.Sized((3, 4, 2), 30, (8,), 3, "rbf", True, 0.65, 2)
 
 
 @pytest.fixture
