@@ -1,9 +1,7 @@
-"""NUTS on the paper's first figure, beside NumPyro and BlackJAX as they advise."""
+"""NUTS on the paper's first figure, beside NumPyro and BlackJAX."""
 
-import importlib.util
-import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,121 +9,74 @@ import numpy as np
 
 from ocbnn.bench.finding import Finding
 from ocbnn.bench.hmc import first_figure
-from ocbnn.bench.timing import spread, timed
-from ocbnn.core.edges import third_party
+from ocbnn.bench.others import Effort, Sampler, others
+from ocbnn.bench.timing import in_order, spread, timed
 from ocbnn.inference import NUTS, sample
-from ocbnn.inference.diagnostics import ess_bulk
+from ocbnn.inference.diagnostics import ess_bulk, rhat
 from ocbnn.posterior import Model, Target
 
-_CHAINS, _WARMUP, _DRAWS, _ACCEPTANCE = 4, 300, 300, 0.8
-_INPUTS = jnp.linspace(-2.5, 2.5, 21)[:, None]
+_EFFORT = Effort(chains=4, warmup=300, draws=300, acceptance=0.8)
+_INPUTS = np.linspace(-2.5, 2.5, 21)[:, None]
+_LEAST = {"BlackJAX": 1.2, "NumPyro": 2.0}
 
-# From a key to positions stacked as (chain, draw, ...).
-Sampler = Callable[[Any], Model]
+
+class Turn(NamedTuple):
+    """What one run from one seed gave, where the function mixes worst."""
+
+    rate: float  # effective draws a second
+    rhat: float
 
 
 def beside_others(case: str, repeats: int) -> Iterator[Finding]:
     """Effective draws of the function a second, warm-up and all, beside others'."""
     made = first_figure()
-    samplers = {"ours": _ours(made), "BlackJAX": _blackjax(made)}
-    if importlib.util.find_spec("numpyro") is not None:
-        for method in ("vectorized", "sequential"):
-            samplers[f"NumPyro, {method}"] = _numpyro(made, method)
-    rates: dict[str, list[float]] = {name: [] for name in samplers}
+    samplers = {"ours": _ours(made), **dict(others(made, _EFFORT))}
     for run in samplers.values():
-        run(jax.random.key(0))  # compiles
-    for turn in range(1, repeats + 1):
-        # Turns have seeds in common, and a seed that mixes badly hits all.
-        for name, run in samplers.items():
-            seconds, positions = timed(lambda run=run, n=turn: run(jax.random.key(n)))
-            rates[name].append(_effective(made, positions) / seconds)
-    found = {name: np.array(values) for name, values in rates.items()}
-    setting = f"{_CHAINS} chains"
-    ours = found.pop("ours")
-    yield Finding(case, setting, "effective draws", spread(ours), "/s")
-    least = {"BlackJAX": 1.2}
-    for name, theirs in found.items():
-        wanted = least.get(name, 2.0)
-        what = f"times those of {name}"
-        yield Finding(case, setting, what, spread(ours / theirs), least=wanted)
+        jax.block_until_ready(run(jax.random.key(0)))  # compiles what is not yet
+    turns: dict[str, list[Turn]] = {name: [] for name in samplers}
+    for turn in range(repeats):
+        # Every turn has a seed of its own, because luck differs more than speed.
+        for name in in_order(samplers, turn):
+            turns[name].append(_turn(made, samplers[name], jax.random.key(turn + 1)))
+    yield from findings(case, turns)
 
 
-def _effective(made: Target, positions: Model) -> float:
-    """Effective draws of the function where it mixes worst."""
-    values = _values(made, jax.tree.map(jnp.asarray, positions))
-    return float(ess_bulk(np.asarray(values, float)).min())
+def findings(case: str, turns: Mapping[str, list[Turn]]) -> Iterator[Finding]:
+    """Rates and R-hats of all; ours beside others', seed by seed."""
+    setting = f"{_EFFORT.chains} chains"
+    rates = {name: np.array([one.rate for one in all_]) for name, all_ in turns.items()}
+    for name, rate in rates.items():
+        what = f"effective draws of {name}"
+        yield Finding(case, setting, what, spread(rate), "/s")
+        # Draws of chains that disagree count for little, and here it is seen why.
+        mixing = spread(np.array([one.rhat for one in turns[name]]))
+        yield Finding(case, setting, f"greatest R-hat of {name}", mixing)
+    ours = rates.pop("ours")
+    for name, theirs in rates.items():
+        least = _LEAST[name.split(",")[0]]
+        what = f"effective draws beside {name}"
+        yield Finding(case, setting, what, spread(ours / theirs), least=least)
+
+
+def _turn(made: Target, run: Sampler, seed: jax.Array) -> Turn:
+    seconds, positions = timed(lambda: run(seed))
+    found = _values(made, jax.tree.map(jnp.asarray, positions))
+    values = np.asarray(found, float)
+    return Turn(float(ess_bulk(values).min()) / seconds, float(rhat(values).max()))
 
 
 @jax.jit
 def _values(made: Target, positions: Model) -> jax.Array:
-    one = lambda position: made.network.batch(position.weights, _INPUTS)[:, 0]
+    inputs = jnp.asarray(_INPUTS, float)
+    one = lambda position: made.network.batch(position.weights, inputs)[:, 0]
     return jax.vmap(jax.vmap(one))(positions)
 
 
 def _ours(made: Target) -> Sampler:
     plan = NUTS(
-        chains=_CHAINS, warmup=_WARMUP, draws=_DRAWS, target_acceptance=_ACCEPTANCE
+        chains=_EFFORT.chains,
+        warmup=_EFFORT.warmup,
+        draws=_EFFORT.draws,
+        target_acceptance=_EFFORT.acceptance,
     )
-    return lambda key: sample(plan, made, key).positions
-
-
-def _blackjax(made: Target) -> Sampler:
-    """Window adaptation and a scan, for all chains at once."""
-    with third_party(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import blackjax  # noqa: PLC0415
-
-    def chain(key: jax.Array) -> Model:
-        key_start, key_warmup, key_draws = jax.random.split(key, 3)
-        adaptation = blackjax.window_adaptation(
-            blackjax.nuts, made.logdensity, target_acceptance_rate=_ACCEPTANCE
-        )
-        (state, parameters), _ = adaptation.run(
-            key_warmup,
-            made.initial(key_start),
-            _WARMUP,  # pyright: ignore
-        )
-        step = blackjax.nuts(made.logdensity, **parameters).step
-
-        def move(state: Any, key: jax.Array) -> tuple[Any, Any]:
-            state, _ = step(key, state)
-            return state, state.position
-
-        keys = jax.random.split(key_draws, _DRAWS)
-        return jax.lax.scan(move, state, keys)[1]
-
-    run = jax.jit(jax.vmap(chain))
-
-    def go(key: jax.Array) -> Model:
-        with third_party():
-            return run(jax.random.split(key, _CHAINS))
-
-    return go
-
-
-def _numpyro(made: Target, method: str) -> Sampler:
-    """Its own warm-up and chains, on the same density."""
-    from numpyro import infer  # noqa: PLC0415
-
-    kernel = infer.NUTS(
-        potential_fn=lambda position: -made.logdensity(position),
-        target_accept_prob=_ACCEPTANCE,
-    )
-    mcmc = infer.MCMC(
-        kernel,
-        num_warmup=_WARMUP,
-        num_samples=_DRAWS,
-        num_chains=_CHAINS,
-        chain_method=method,
-        progress_bar=False,
-    )
-    starts = jax.jit(jax.vmap(made.initial))
-
-    def go(key: jax.Array) -> Model:
-        key_start, key_run = jax.random.split(key)
-        with third_party():
-            places = starts(jax.random.split(key_start, _CHAINS))
-            mcmc.run(key_run, init_params=places)
-            return mcmc.get_samples(group_by_chain=True)
-
-    return go
+    return lambda seed: sample(plan, made, seed).positions

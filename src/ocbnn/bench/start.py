@@ -1,14 +1,12 @@
 """How long Python takes to begin, and a fit whose code another process compiled."""
 
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from ocbnn.bench.child import run_child
 from ocbnn.bench.finding import Finding
 from ocbnn.bench.timing import Run, in_turns, spread
 
@@ -35,11 +33,17 @@ def beginnings(case: str, repeats: int) -> Iterator[Finding]:
 
 
 def imports(case: str, repeats: int) -> Iterator[Finding]:
-    """Seconds that imports take beyond those of what they need."""
-    runs: dict[str, Run] = {
-        name: lambda code=code: _run(code) for name, code in _CODE.items()
-    }
-    seconds = in_turns(runs, repeats)
+    """Seconds that imports take beyond those of what they need.
+
+    Sources are turned into bytecode in the turn that is not counted, as installers do.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {"PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": ""}
+        runs: dict[str, Run] = {
+            name: lambda code=code: run_child(code, settings)
+            for name, code in _CODE.items()
+        }
+        seconds = in_turns(runs, repeats)
     yield Finding(case, "import jax", "new process", spread(seconds["jax"]), "s")
     beyond = spread(seconds["ocbnn"] - seconds["jax"])
     yield Finding(case, "import ocbnn", "beyond jax", beyond, "s", most=0.5)
@@ -68,11 +72,5 @@ def fits(case: str, repeats: int) -> Iterator[Finding]:
 
 def _seconds(code: str, settings: Mapping[str, str]) -> float:
     began = time.perf_counter()
-    _run(code, settings)
+    run_child(code, settings)
     return time.perf_counter() - began
-
-
-def _run(code: str, settings: Mapping[str, str] | None = None) -> None:
-    environment = {**os.environ, **(settings or {})}
-    quiet = [sys.executable, "-W", "ignore", "-c", code]
-    subprocess.run(quiet, check=True, env=environment)

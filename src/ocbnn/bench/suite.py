@@ -22,7 +22,7 @@ CASES: dict[str, Case] = {
     "svgd-clinical": lambda n, r: svgd.share_of_products(n, svgd.CLINICAL, r),
     "svgd-motion": lambda n, r: svgd.share_of_products(n, svgd.MOTION, r),
     "svgd-many": lambda n, r: svgd.growth(n, (125, 250, 500, 1000), r),
-    "predict": lambda n, r: predict.share_of_a_pass(n, 298_000, r),
+    "predict": lambda n, r: predict.predictions(n, 298_000, r),
     "rules": lambda n, r: rules.cost_of_rules(n, (1, 10, 100), r),
     "start": start.beginnings,
 }

@@ -1,7 +1,7 @@
 """Timing things in turns, so that a slow moment of the machine hits all of them."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -20,18 +20,27 @@ class Spread(NamedTuple):
 
 
 def in_turns(runs: Mapping[str, Run], repeats: int) -> Seconds:
-    """Seconds of every run in each of several turns, after one turn that compiles.
-
-    Turns begin with another run each, because the first one finds the coldest caches.
-    """
+    """Seconds of every run in each of several turns, after one turn that compiles."""
     for run in runs.values():
         jax.block_until_ready(run())
-    names, found = list(runs), {name: [] for name in runs}
+    found = {name: [] for name in runs}
     for turn in range(repeats):
-        first = turn % len(names)
-        for name in names[first:] + names[:first]:
+        for name in in_order(runs, turn):
             found[name].append(timed(runs[name])[0])
     return {name: np.array(seconds) for name, seconds in found.items()}
+
+
+def in_order(names: Iterable[str], turn: int) -> list[str]:
+    """Names in the order of a turn.
+
+    Turns begin with another one each, because the first finds the coldest caches.
+
+    >>> in_order(["a", "b", "c"], 4)
+    ['b', 'c', 'a']
+    """
+    names = list(names)
+    first = turn % len(names)
+    return names[first:] + names[:first]
 
 
 def timed(run: Run) -> tuple[float, Any]:

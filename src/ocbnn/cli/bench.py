@@ -36,7 +36,7 @@ def bench(
     """Measure speed beside what the same machine can do, in the same run.
 
     Every number is the median over turns, with the least and the greatest.
-    Leave the machine alone meanwhile; all cases take some minutes.
+    Leave the machine alone meanwhile; all cases take about twenty minutes.
     """
     from ocbnn.bench import run_bench  # noqa: PLC0415
     from ocbnn.bench.finding import line  # noqa: PLC0415

@@ -1,19 +1,9 @@
 """Plans that climb for a while, and then stand for what they found."""
 
 import dataclasses
-from functools import cache
 from typing import ClassVar
 
-import optax
-
 from ocbnn.inference.base import Plan, check_counts, check_positive
-
-
-@cache
-def fading_adam(rate: float, iterations: int) -> optax.GradientTransformation:
-    """Adam whose steps fade to nothing, so that it ends at rest in spite of batches."""
-    # Cached so that equal settings are the same object, and compile once.
-    return optax.adam(optax.cosine_decay_schedule(rate, iterations))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Float
 
 from ocbnn.core.edges import third_party
@@ -24,7 +23,8 @@ from ocbnn.inference.base import (
     batched_initial,
     check_counts,
 )
-from ocbnn.inference.descent import DescentPlan, fading_adam
+from ocbnn.inference.descent import DescentPlan
+from ocbnn.inference.optimisers import Optimiser, fading_adam
 from ocbnn.inference.trees import mean_square
 
 
@@ -47,7 +47,7 @@ class Climbers(Algorithm):
 
     target: LogDensity
     members: int = eqx.field(static=True)
-    optimiser: optax.GradientTransformation = eqx.field(static=True)
+    optimiser: Optimiser = eqx.field(static=True)
 
     def init(self, key: RandomKey) -> Members:
         """Every member starts where the target says."""

@@ -20,7 +20,6 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Float, Int
 
 from ocbnn.core.edges import third_party
@@ -32,9 +31,10 @@ from ocbnn.inference.base import (
     check_counts,
     check_positive,
 )
+from ocbnn.inference.optimisers import adam
 from ocbnn.inference.trees import like_normal, norm
 
-_CLIMB = optax.adam(0.01)
+_CLIMB_RATE = 0.01
 # In units of the posterior's width: a slope this steep is an accident, not a gradient.
 _STEEPEST = 10.0
 _TINY = 1e-12
@@ -84,7 +84,7 @@ class StochasticChain(Algorithm):
         length = norm(way)
         way = jax.tree.map(lambda a: a / length, way)
         scales = Scales(ones, way, jnp.ones_like(length))
-        return Wanderer(position, zero, scales, _CLIMB.init(position))
+        return Wanderer(position, zero, scales, adam(_CLIMB_RATE).init(position))
 
     def step(self, key: RandomKey, state: Wanderer) -> tuple[Wanderer, WanderInfo]:
         """One step with fixed scales."""
@@ -153,7 +153,7 @@ class StochasticChain(Algorithm):
         def climb() -> tuple[Wanderer, WanderInfo]:
             value = self.target.stochastic_logdensity(state.position, key_learn)
             with third_party():
-                updates, optimiser = _CLIMB.update(
+                updates, optimiser = adam(_CLIMB_RATE).update(
                     jax.tree.map(jnp.negative, grad), state.optimiser
                 )
             position = jax.tree.map(jnp.add, state.position, updates)

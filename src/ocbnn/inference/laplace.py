@@ -16,7 +16,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float, Int
 
 from ocbnn.core.edges import third_party
@@ -24,8 +23,9 @@ from ocbnn.core.errors import SettingError
 from ocbnn.core.ravel import Vector
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import Algorithm, LogDensity, check_one_of
-from ocbnn.inference.descent import DescentPlan, fading_adam
+from ocbnn.inference.descent import DescentPlan
 from ocbnn.inference.flat import Flat
+from ocbnn.inference.optimisers import Optimiser, fading_adam
 
 # Curvatures of so many weights are measured at the same time.
 _AT_ONCE = 64
@@ -62,7 +62,7 @@ class Hilltop(Algorithm):
     # Which entries of the flat position are drawn together; all, one by one, if None.
     chosen: Int[Array, " some"] | None
     iterations: int = eqx.field(static=True)
-    optimiser: optax.GradientTransformation = eqx.field(static=True)
+    optimiser: Optimiser = eqx.field(static=True)
 
     def init(self, key: RandomKey) -> Peak:
         """Start where the target says."""

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Bool, Float, Int
 
 from ocbnn.core.edges import third_party
@@ -23,6 +22,7 @@ from ocbnn.inference.base import (
     check_share,
 )
 from ocbnn.inference.flat import Flat
+from ocbnn.inference.optimisers import adam
 
 _CLIMB_RATE = 0.02
 
@@ -183,7 +183,7 @@ class HamiltonianPlan(Plan):
 
 def climb(density: Flat, start: Vector, steps: int | Array) -> Phase:
     """The highest place on a path of `steps` gradient steps (Adam) from `start`."""
-    optimiser = optax.adam(_CLIMB_RATE)
+    optimiser = adam(_CLIMB_RATE)
 
     def step(index: Array, carry: tuple) -> tuple:
         position, state, best = carry

@@ -5,16 +5,6 @@ import threading
 import time
 from typing import Protocol, runtime_checkable
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
-
 from ocbnn.core.errors import SettingError
 
 _PLAIN_SECONDS = 10.0
@@ -62,45 +52,6 @@ class _Silent:
 
     def finish(self, note: str) -> None:
         """Say nothing."""
-
-
-class _Live(_Silent):
-    """A bar that is redrawn in place."""
-
-    def __init__(self, console: Console) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=18),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(compact=True),
-            TextColumn("{task.fields[note]}", style="dim"),
-            console=console,
-        )
-        self._task: TaskID | None = None
-
-    def __enter__(self) -> "Reporter":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def begin(self, label: str, total: int | None) -> None:
-        self._task = self._progress.add_task(label, total=total, note="compiling")
-
-    def resume(self, count: int, note: str) -> None:
-        if self._task is not None:
-            # A reset, because an update would be taken for the speed of this run.
-            self._progress.reset(self._task, completed=count, note=note)
-
-    def advance(self, count: int, note: str) -> None:
-        if self._task is not None:
-            self._progress.update(self._task, advance=count, note=note)
-
-    def finish(self, note: str) -> None:
-        if self._task is not None:
-            done = max(1, self._progress.tasks[self._task].completed)
-            self._progress.update(self._task, total=done, completed=done, note=note)
 
 
 class _Plain(_Silent):
@@ -174,10 +125,10 @@ def make_reporter(progress: object) -> Reporter:
     if progress is False or progress is None:
         return _Silent()
     if progress is True or progress == "auto":
-        console = Console(stderr=True)
-        if console.is_terminal:
-            return _Live(console)
-        return _Plain() if progress is True else _Silent()
+        from ocbnn.inference.bar import bar_on_terminal  # noqa: PLC0415 (needs rich)
+
+        otherwise = _Plain() if progress is True else _Silent()
+        return bar_on_terminal() or otherwise
     if isinstance(progress, Reporter):
         return progress
     raise SettingError(

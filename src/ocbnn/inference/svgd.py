@@ -7,14 +7,12 @@ Reference: Liu and Wang (2016).
 """
 
 import dataclasses
-from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float, Int
 
 from ocbnn.core.accelerated import is_accelerated
@@ -28,6 +26,7 @@ from ocbnn.inference.base import (
     check_positive,
 )
 from ocbnn.inference.descent import DescentPlan
+from ocbnn.inference.optimisers import Optimiser, adagrad, late_fading_adam
 from ocbnn.inference.trees import mean_square
 
 _FEW_PAIRS = 4096
@@ -54,7 +53,7 @@ class SteinDescent(Algorithm):
 
     target: LogDensity
     particles: int = eqx.field(static=True)
-    optimiser: optax.GradientTransformation = eqx.field(static=True)
+    optimiser: Optimiser = eqx.field(static=True)
     start_spread: float = 1.0
     cycles: int = eqx.field(static=True, default=0)
     iterations: Float[Array, ""] | None = None
@@ -189,7 +188,7 @@ class SVGD(DescentPlan):
     iterations: int = 1000
     learning_rate: float = 0.5
     particles: int = 50
-    optimiser: optax.GradientTransformation | None = None
+    optimiser: Optimiser | None = None
     start_spread: float = 1.0
     cycles: int = 0
 
@@ -222,22 +221,9 @@ class SVGD(DescentPlan):
             iterations,
         )
 
-    def _usual_optimiser(self) -> optax.GradientTransformation:
+    def _usual_optimiser(self) -> Optimiser:
         if not self.cycles:
-            return _adagrad(self.learning_rate)
-        return _fading_late(self.learning_rate, self.iterations)
-
-
-@cache
-def _adagrad(rate: float) -> optax.GradientTransformation:
-    # Cached so that equal settings are the same object, and compile once.
-    return optax.adagrad(rate)
-
-
-@cache
-def _fading_late(rate: float, iterations: int) -> optax.GradientTransformation:
-    # Adagrad remembers every slope, and after one cycle has no step left for the next.
-    half = iterations // 2
-    fade = optax.cosine_decay_schedule(0.1 * rate, max(1, iterations - half))
-    constant = optax.constant_schedule(0.1 * rate)
-    return optax.adam(optax.join_schedules([constant, fade], [half]))
+            return adagrad(self.learning_rate)
+        # Adagrad remembers every slope, and after one cycle has no step left for the
+        # next.
+        return late_fading_adam(0.1 * self.learning_rate, self.iterations)

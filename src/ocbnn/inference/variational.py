@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Float
 
 from ocbnn.core.edges import third_party
@@ -27,7 +26,8 @@ from ocbnn.inference.base import (
     check_counts,
     check_positive,
 )
-from ocbnn.inference.descent import DescentPlan, fading_adam
+from ocbnn.inference.descent import DescentPlan
+from ocbnn.inference.optimisers import Optimiser, fading_adam
 from ocbnn.inference.trees import like_normal
 
 
@@ -62,7 +62,7 @@ class MeanField(Algorithm):
     samples: int = eqx.field(static=True)
     local: bool = eqx.field(static=True)
     start_sd: float
-    optimiser: optax.GradientTransformation = eqx.field(static=True)
+    optimiser: Optimiser = eqx.field(static=True)
 
     def init(self, key: RandomKey) -> Cloud:
         """A narrow cloud where the target says."""

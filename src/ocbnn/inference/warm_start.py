@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Int
 
 from ocbnn.core.edges import third_party
@@ -27,8 +26,8 @@ from ocbnn.inference.base import (
     check_counts,
     check_positive,
 )
-from ocbnn.inference.descent import fading_adam
 from ocbnn.inference.microcanonical import MCLMC
+from ocbnn.inference.optimisers import Optimiser, fading_adam
 
 
 class Warm(NamedTuple):
@@ -45,7 +44,7 @@ class WarmStarted(Algorithm):
     target: LogDensity
     sampler: StartedAlgorithm
     iterations: int = eqx.field(static=True)
-    optimiser: optax.GradientTransformation = eqx.field(static=True)
+    optimiser: Optimiser = eqx.field(static=True)
 
     def init(self, key: RandomKey) -> Warm:
         """Start where the target says."""

@@ -19,7 +19,7 @@ from ocbnn.networks.base import Network, array_spec
 # sums it is fused with what surrounds it: on the paper's Figure 1, right, a gradient
 # takes 7 microseconds instead of 16, and one of many particles 12 instead of 18.
 _TINY, _NARROW = 128, 4
-# On an accelerator, this many rows of layers this wide are worth arranging for it; their
+# On an accelerator, so many rows of layers so wide are worth arranging for it; their
 # number is made a multiple of what its products take at a time.
 _MANY, _WIDE, _TILE = 256, 32, 64
 
@@ -93,9 +93,9 @@ class MLP(Network):
         values = jnp.pad(xs, ((0, -count % _TILE), (0, 0)))
         *hidden, last = weights
         for layer in hidden:
-            raw = _apart_backwards(values @ layer.weight + layer.bias)
+            raw = _apart_backwards(values @ layer.weight + layer.bias[None])
             values = jax.lax.optimization_barrier(unit(raw))
-        return (values @ last.weight + last.bias)[:count]
+        return (values @ last.weight + last.bias[None])[:count]
 
     def last_layer(self) -> tuple[Layer, ...]:
         """The map to the outputs, bias included."""

@@ -1,7 +1,7 @@
 """What the draws say about inputs: function values, means, spreads and intervals."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -99,8 +99,8 @@ class Predictive:
 
         Without limits on observations the mean is also that of the function.
         """
-        found = [self._moments(*block) for block in self._observed_blocks(X)]
-        mean, sd = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        found = (self._moments(*block) for block in self._observed_blocks(X))
+        mean, sd = self._joined(found, len(X), 2)
         return mean, sd
 
     def interval(
@@ -126,14 +126,14 @@ class Predictive:
     ) -> Summary:
         """Mean, standard deviation and interval of an observation, in one pass."""
         steps = self._steps(rng)
-        found = [
+        found = (
             (
                 *self._moments(*block),
                 *_ends(self._observed(*block, steps), level),
             )
             for block in self._observed_blocks(X)
-        ]
-        return Summary(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        )
+        return Summary(*self._joined(found, len(X), 4))
 
     def probabilities(
         self, X: Float[np.ndarray, "rows inputs"]
@@ -179,6 +179,20 @@ class Predictive:
         ends = (np.asarray(self.likelihood.low), np.asarray(self.likelihood.high))
         low, high = ends if self.units is None else map(self.units.outputs, ends)
         return low, high
+
+    def _joined(
+        self, blocks: Iterable[Sequence[np.ndarray]], rows: int, count: int
+    ) -> list[np.ndarray]:
+        """Each of `count` numbers of all rows, from those of blocks of rows."""
+        # Written where they stay: a list of blocks would need the memory twice.
+        whole = [np.empty((rows, self.network.outputs)) for _ in range(count)]
+        start = 0
+        for parts in blocks:
+            stop = start + len(parts[0])
+            for all_rows, part in zip(whole, parts, strict=True):
+                all_rows[start:stop] = part
+            start = stop
+        return whole
 
     def _moments(
         self, values: FunctionValues, noise: NoiseValues
