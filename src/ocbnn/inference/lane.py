@@ -169,8 +169,9 @@ class Lane:
         begin = loop.init_many if self._many else loop.init
         self._state = begin(self._shared.algorithm, self._keys)
         self._state = self._shared.layout.spread(self._state)
-        label = self._shared.plan.label
-        check_start(self._shared.target, self._state, self._positions(), label)
+        plan, positions = self._shared.plan, self._positions()
+        key = self._chains[0].key if plan.is_batched else None
+        check_start(self._shared.target, self._state, positions, plan.label, key)
 
     def _positions(self) -> Any:
         emit = loop.emit_many if self._many else loop.emit
