@@ -11,7 +11,7 @@ from ocbnn import HMC, NUTS, SGHMC, SGLD, SMC, SVGD, VI, Ensemble, Laplace, samp
 from ocbnn.bench.problems import target as problem
 from ocbnn.core import stored
 from ocbnn.core.errors import DataError, SettingError
-from ocbnn.core.stored import StoredClasses, StoredNumbers
+from ocbnn.core.stored import FileRows, StoredClasses, StoredNumbers
 from ocbnn.inference import PLANS
 from ocbnn.inference.identity import identify
 from tests.posterior.targets import classification
@@ -34,7 +34,7 @@ def on_disk(folder, name, array):
 
 def numbers(table):
     columns = table.shape[1]
-    return StoredNumbers(table, np.zeros(columns), np.ones(columns))
+    return StoredNumbers(FileRows(table), np.zeros(columns), np.ones(columns))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def marked(name):
     return pytest.param(name, marks=[pytest.mark.slow] * (name in SIMILAR))
 
 
-@pytest.mark.parametrize("name", map(marked, BATCHED))
+@pytest.mark.parametrize("name", [*map(marked, BATCHED)])
 def test_rows_in_files_give_the_draws_of_rows_in_memory(pair, name):
     one, other = (sample(BATCHED[name], t, jax.random.key(3)) for t in pair)
     assert gap(one.positions, other.positions) < 1e-5
@@ -113,7 +113,8 @@ def test_a_batch_of_all_rows_is_all_rows(pair):
 def test_classes_are_numbered(tmp_path):
     here = classification(batch_size=4)
     labels = np.array(["a", "b", "c"])
-    Y = StoredClasses(on_disk(tmp_path, "Y", labels[np.asarray(here.Y)]), labels)
+    written = on_disk(tmp_path, "Y", labels[np.asarray(here.Y)])
+    Y = StoredClasses(FileRows(written), labels)
     there = dataclasses.replace(here, X=numbers(on_disk(tmp_path, "X", here.X)), Y=Y)
     position, key = here.initial(jax.random.key(0)), jax.random.key(1)
     one, other = (t.stochastic_logdensity(position, key) for t in (here, there))
@@ -135,7 +136,7 @@ def test_equal_means_the_same_rows_of_the_same_file(tmp_path):
     assert hash(numbers(table)) == hash(numbers(again))
     assert numbers(table[1:]) == numbers(again[1:])
     assert numbers(table[1:]) != numbers(table[:-1])
-    assert StoredNumbers(table, np.ones(2), np.ones(2)) != numbers(table)
+    assert StoredNumbers(FileRows(table), np.ones(2), np.ones(2)) != numbers(table)
     copied = on_disk(tmp_path, "copy", table)
     assert numbers(copied) != numbers(table)
     assert numbers(copied).fingerprint() == numbers(table).fingerprint()
@@ -152,8 +153,8 @@ def test_little_of_a_file_is_in_memory_at_a_time(tmp_path, monkeypatch):
         table = numbers(on_disk(tmp_path, order, array))
         chosen = np.array([[3, 99], [0, 50]])
         np.testing.assert_array_equal(table.take(chosen), array[chosen])
-        np.testing.assert_array_equal(table.raw(np.arange(100)), array)
-        blocks = list(table.blocks())
+        np.testing.assert_array_equal(table.rows.take(np.arange(100)), array)
+        blocks = list(table.rows.blocks())
         assert [start for start, _ in blocks] == list(range(0, 100, 10))
         np.testing.assert_array_equal(np.concatenate([b for _, b in blocks]), array)
         # By hand: each row maps 64 KiB, or that for each column.
@@ -165,7 +166,7 @@ def test_a_checkpoint_knows_the_rows(pair, tmp_path):
     plan, key = BATCHED["svgd"], jax.random.key(0)
     one = identify(plan, there, key)
     assert one["target.X"] == there.X.fingerprint()
-    X = numbers(on_disk(tmp_path, "X", 2 * np.asarray(there.X.raw(np.arange(ROWS)))))
+    X = numbers(on_disk(tmp_path, "X", 2 * there.X.rows.take(np.arange(ROWS))))
     other = identify(plan, dataclasses.replace(there, X=X), key)
     assert one["target.X"] != other["target.X"]
     assert one["target.Y"] == other["target.Y"]

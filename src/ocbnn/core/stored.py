@@ -26,11 +26,11 @@ _BLOCK_BYTES = 2**23
 _MARKED_ROWS = 1000
 
 
-class Stored(abc.ABC):
-    """A table whose rows are read when they are asked for.
+class FileRows:
+    """Rows as they are in a file: read when they are asked for, and not kept.
 
-    Compiled functions hold it as static data: those of equal tables are shared. Two are
-    equal when they are the same part of the same file, unchanged.
+    An array in memory will do as well. Two are equal when they are the same part of the
+    same file, unchanged.
     """
 
     def __init__(self, table: np.ndarray) -> None:
@@ -42,29 +42,8 @@ class Stored(abc.ABC):
         """As an array's."""
         return self._table.shape
 
-    @property
-    @abc.abstractmethod
-    def dtype(self) -> np.dtype:
-        """What compiled code is given."""
-
-    @abc.abstractmethod
-    def _converted(self, rows: np.ndarray) -> np.ndarray:
-        """Rows as a model takes them."""
-
-    @abc.abstractmethod
-    def _how(self) -> bytes:
-        """What decides the conversion."""
-
-    def take(
-        self, numbers: Int[np.ndarray, "..."], kind: np.dtype | None = None
-    ) -> np.ndarray:
-        """Rows by number, in the place of the numbers."""
-        rows = self._converted(self.raw(np.ravel(numbers)))
-        rows = rows.astype(self.dtype if kind is None else kind)
-        return rows.reshape(*np.shape(numbers), *self.shape[1:])
-
-    def raw(self, numbers: Int[np.ndarray, " some"]) -> np.ndarray:
-        """Rows by number, as they are in the file."""
+    def take(self, numbers: Int[np.ndarray, " some"]) -> np.ndarray:
+        """Rows by number."""
         step = max(1, _MOST_MAPPED // self._reach)
         found = np.empty((len(numbers), *self.shape[1:]), self._table.dtype)
         for start in range(0, len(numbers), step):
@@ -74,7 +53,7 @@ class Stored(abc.ABC):
         return found
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """All rows as they are in the file, in order, each block with its start."""
+        """All rows, in order, each block with the number of its first one."""
         width = max(1, self._table.nbytes // max(1, len(self._table)))
         step = max(1, _BLOCK_BYTES // width)
         for start in range(0, len(self._table), step):
@@ -84,8 +63,8 @@ class Stored(abc.ABC):
     def fingerprint(self) -> str:
         """Shape, kind and some rows as short text, wherever the file may be."""
         some = np.linspace(0, len(self._table) - 1, _MARKED_ROWS).astype(int)
-        rows = np.ascontiguousarray(self.raw(np.unique(some)))
-        digest = hashlib.sha256(rows.tobytes() + self._how()).hexdigest()[:16]
+        rows = np.ascontiguousarray(self.take(np.unique(some)))
+        digest = hashlib.sha256(rows.tobytes()).hexdigest()[:16]
         return f"{self._table.dtype}{list(self.shape)} {digest}"
 
     @property
@@ -103,25 +82,71 @@ class Stored(abc.ABC):
         self._touched += wanted
 
     def __eq__(self, other: object) -> bool:
+        return isinstance(other, FileRows) and other._place == self._place
+
+    def __hash__(self) -> int:
+        return hash(self._place)
+
+    def __repr__(self) -> str:
+        return f"FileRows({self.shape} at {self._place[0]})"
+
+
+class Stored(abc.ABC):
+    """Rows of a file as a model takes them.
+
+    Compiled functions hold it as static data: those of equal ones are shared.
+    """
+
+    def __init__(self, rows: FileRows) -> None:
+        self.rows = rows
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As an array's."""
+        return self.rows.shape
+
+    @property
+    @abc.abstractmethod
+    def dtype(self) -> np.dtype:
+        """What compiled code is given."""
+
+    @abc.abstractmethod
+    def _converted(self, rows: np.ndarray) -> np.ndarray: ...
+
+    @abc.abstractmethod
+    def _how(self) -> bytes:
+        """What decides the conversion."""
+
+    def take(
+        self, numbers: Int[np.ndarray, "..."], kind: np.dtype | None = None
+    ) -> np.ndarray:
+        """Rows by number, in the place of the numbers."""
+        rows = self._converted(self.rows.take(np.ravel(numbers)))
+        rows = rows.astype(self.dtype if kind is None else kind)
+        return rows.reshape(*np.shape(numbers), *self.shape[1:])
+
+    def fingerprint(self) -> str:
+        """The rows and their conversion as short text."""
+        how = hashlib.sha256(self._how()).hexdigest()[:16]
+        return f"{self.rows.fingerprint()} {how}"
+
+    def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Stored)
             and type(other) is type(self)
-            and (other._place, other._how()) == (self._place, self._how())
+            and (other.rows, other._how()) == (self.rows, self._how())
         )
 
     def __hash__(self) -> int:
-        return hash((type(self), self._place, self._how()))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.shape} at {self._place[0]})"
+        return hash((type(self), self.rows, self._how()))
 
 
 @jax.tree_util.register_static
 class StoredNumbers(Stored):
     """Columns of numbers, converted to standard units in double precision."""
 
-    def __init__(self, table: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> None:
-        super().__init__(table)
+    def __init__(self, rows: FileRows, mean: np.ndarray, scale: np.ndarray) -> None:
+        super().__init__(rows)
         self._mean, self._scale = mean, scale
 
     @property
@@ -140,8 +165,8 @@ class StoredNumbers(Stored):
 class StoredClasses(Stored):
     """A column of labels, converted to class numbers."""
 
-    def __init__(self, table: np.ndarray, classes: np.ndarray) -> None:
-        super().__init__(table)
+    def __init__(self, rows: FileRows, classes: np.ndarray) -> None:
+        super().__init__(rows)
         self._classes = classes
 
     @property
