@@ -146,7 +146,7 @@ def test_equal_means_the_same_rows_of_the_same_file(tmp_path):
 def test_little_of_a_file_is_in_memory_at_a_time(tmp_path, monkeypatch):
     dropped = []
     monkeypatch.setattr(stored, "_drop", lambda _: dropped.append(1))
-    monkeypatch.setattr(stored, "_MOST_MAPPED", 10 * 2**16)
+    monkeypatch.setattr(stored, "_MOST_MAPPED", 10 * 2**21)
     monkeypatch.setattr(stored, "_BLOCK_BYTES", 160)
     for order in "CF":
         array = np.asarray(np.arange(200.0).reshape(100, 2), order=order)
@@ -157,7 +157,7 @@ def test_little_of_a_file_is_in_memory_at_a_time(tmp_path, monkeypatch):
         blocks = list(table.rows.blocks())
         assert [start for start, _ in blocks] == list(range(0, 100, 10))
         np.testing.assert_array_equal(np.concatenate([b for _, b in blocks]), array)
-        # By hand: each row maps 64 KiB, or that for each column.
+        # By hand: each row maps 2 MiB, or that for each column.
         assert len(dropped) == pytest.approx(11 if order == "C" else 36, abs=2)
 
 
