@@ -41,6 +41,8 @@ def database(
                     "memory_limit": memory,
                     "temp_directory": f"{scratch}/spill",
                     "preserve_insertion_order": in_order,
+                    # DuckDB would write its own bar to stdout, among our results.
+                    "enable_progress_bar": False,
                 },
             )
         except duckdb.Error as error:
