@@ -3,6 +3,7 @@
 JAX counts the processor as several devices only when it is told so before it starts.
 """
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import numpy as np
 from ocbnn import OCBNNRegressor
 from ocbnn.bench.hmc import first_figure
 from ocbnn.bench.problems import target
+from ocbnn.core.stored import FileRows, StoredNumbers
 from ocbnn.inference import HMC, NUTS, SGLD, SMC, SVGD, sample
 from ocbnn.inference.layout import lay_out
 from tests.inference.walks import CrashAfter, CrashError, Quiet
@@ -54,7 +56,17 @@ def problems():
         "particles": (SVGD(particles=16, iterations=20), batches),
         "population": (SMC(particles=16, moves=1, steps=2, polish=1), first_figure()),
         "batches": (SGLD(chains=8, warmup=20, draws=5), batches),
+        "stored particles": (SVGD(particles=16, iterations=20), stored(batches)),
+        "stored batches": (SGLD(chains=8, warmup=20, draws=5), stored(batches)),
     }
+
+
+def stored(density):
+    """The same with rows that compiled code asks the host for."""
+    table = lambda rows: StoredNumbers(
+        FileRows(np.array(rows)), np.zeros(1), np.ones(1)
+    )
+    return dataclasses.replace(density, X=table(density.X), Y=table(density.Y))
 
 
 def run(plan, density, folder):

@@ -17,6 +17,8 @@ MESHES = {
     "particles": {"lanes": 8, "rows": 1},
     "population": {"lanes": 8, "rows": 1},
     "batches": {"lanes": 8, "rows": 1},
+    "stored particles": {"lanes": 8, "rows": 1},
+    "stored batches": {"lanes": 8, "rows": 1},
 }
 
 
@@ -36,6 +38,11 @@ def test_eight_devices_draw_what_one_draws(tmp_path):
 @pytest.mark.slow
 def test_so_do_other_algorithms():
     check(differences("chains and rows", "nuts", "population", "batches"))
+
+
+@pytest.mark.slow
+def test_rows_in_files_are_read_for_all_devices():
+    check(differences("stored particles", "stored batches"))
 
 
 def test_one_processor_needs_no_mesh():

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ocbnn.core.moments import Moments
+
 
 class Units(eqx.Module):
     """Means and spreads of inputs and outputs."""
@@ -34,10 +36,16 @@ class Units(eqx.Module):
         outputs: int,
     ) -> "Units":
         """Units of some data; a column without spread is only shifted."""
-        x_mean, x_scale = _moments(X)
+        return cls.measured(
+            Moments.of(X), None if Y is None else Moments.of(Y), outputs
+        )
+
+    @classmethod
+    def measured(cls, X: Moments, Y: Moments | None, outputs: int) -> "Units":
+        """Units of data that were gone through already."""
         if Y is None:
-            return cls(x_mean, x_scale, np.zeros(outputs), np.ones(outputs))
-        return cls(x_mean, x_scale, *_moments(Y))
+            return cls(X.mean, X.scale, np.zeros(outputs), np.ones(outputs))
+        return cls(X.mean, X.scale, Y.mean, Y.scale)
 
     def standard_inputs(self, X: np.ndarray) -> np.ndarray:
         """Data inputs into standard units."""
@@ -68,10 +76,3 @@ class Units(eqx.Module):
         shape = (1,) * (ys.ndim - 1) + mean.shape
         mean, scale = mean.astype(ys.dtype), scale.astype(ys.dtype)
         return mean.reshape(shape) + scale.reshape(shape) * ys
-
-
-def _moments(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    table = np.asarray(table, float)
-    # A constant column's spread is rounding error, not always zero; its range is zero.
-    spreads = np.ptp(table, axis=0) > 0
-    return table.mean(axis=0), np.where(spreads, table.std(axis=0), 1.0)

@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 import warnings
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,9 @@ from ocbnn.estimators.diagnosing import Diagnosable
 from ocbnn.estimators.names import in_order, input_names
 from ocbnn.estimators.reporting import function_values, reference_inputs
 from ocbnn.estimators.rulebook import bind_rules, make_terms
+from ocbnn.estimators.streams import Stream
 from ocbnn.inference import SMC, Choice, Draws, Plan, Verdict, choose, judge, sample
+from ocbnn.inference.choice import BATCH
 from ocbnn.inference.layout import chosen_devices
 from ocbnn.metrics import RuleCheck, check_rule
 from ocbnn.networks import MLP, EquinoxNetwork, Network
@@ -29,6 +31,8 @@ from ocbnn.predictive.pointwise import log_parts
 from ocbnn.priors import RuleTerm, WeightPrior
 from ocbnn.rules import BoundRule, Schema
 
+# What is fitted to: inputs and outputs in memory, or in files.
+Data: TypeAlias = tuple[np.ndarray, np.ndarray] | Stream
 # Rows whose slopes are held in memory at a time.
 _SLOPE_ROWS = 1000
 
@@ -85,15 +89,24 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
     # Fitting, step by step.
 
     def _fit(
-        self, X: np.ndarray, Y: np.ndarray, schema: Schema, units: Units | None
+        self,
+        X: np.ndarray,
+        Y: np.ndarray,
+        schema: Schema,
+        units: Units | None,
+        stream: Stream | None = None,
     ) -> None:
+        """Fit to the rows given, or to those of a stream that they are some of."""
         self._check_seed()
         key_rules, key_run = jax.random.split(key_from(self.random_state))
         self.schema_ = schema
         self.rules_ = bind_rules(self.rules, schema)
-        self.choice_ = self._choose(X)
-        self.target_ = self._target(key_rules, X, Y, units)
+        rows = len(X) if stream is None else stream.rows
+        self.choice_ = self._choose(rows, X.shape[1], is_stored=stream is not None)
+        data = (X, Y) if stream is None else stream
+        self.target_ = self._target(key_rules, X, Y, units, data)
         self._X, self._Y = X, Y
+        self._stored_rows = None if stream is None else rows
         self._run(self.choice_.plan, key_run)
 
     def _target(
@@ -102,20 +115,18 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         X: np.ndarray,
         Y: np.ndarray | None,
         units: Units | None,
-        *,
-        with_data: bool = True,
+        data: Data | None,
     ) -> Target:
         classes = self.schema_.classes
         regression_y = Y if classes is None else None
         scaled = None if classes is not None else units
         terms = make_terms(self.rules_, key, X, regression_y, scaled)
-        data = (X, Y) if with_data and Y is not None else None
         return self._assemble(terms, data, units)
 
     def _assemble(
         self,
         terms: tuple[RuleTerm, ...],
-        data: tuple[np.ndarray, np.ndarray] | None,
+        data: Data | None,
         units: Units | None,
     ) -> Target:
         """The log density, once the rules' points have their places."""
@@ -123,7 +134,9 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         outputs = self._output_count()
         known = units or Units.plain(inputs, outputs)
         inner_x = inner_y = None
-        if data is not None:
+        if isinstance(data, Stream):
+            inner_x, inner_y = data.stored(known)
+        elif data is not None:
             X, Y = data
             inner_x = jnp.asarray(known.standard_inputs(X), float)
             inner_y = (
@@ -160,13 +173,13 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         classes = self.schema_.classes
         return len(self.schema_.outputs) if classes is None else len(classes)
 
-    def _choose(self, X: np.ndarray) -> Choice:
+    def _choose(self, rows: int, inputs: int, *, is_stored: bool = False) -> Choice:
         """The plan that `inference` asks for, and what goes with it."""
-        network = self._network(X.shape[1], self._output_count())
+        network = self._network(inputs, self._output_count())
         weights = sum(leaf.size for leaf in jax.tree.leaves(network.shapes()))
         choice = choose(
             self.inference,
-            rows=len(X),
+            rows=rows,
             weights=weights,
             has_sides=any(bound.has_sides for bound in self.rules_),
         )
@@ -181,6 +194,8 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
                 f"{choice.plan.label} needs all rows at every step, so batch_size="
                 f'{size} would be ignored. Leave it out, or write inference="sghmc".'
             )
+        if size is None and is_stored:
+            size = choice.batch_size or BATCH
         if size is None:
             return choice
         return dataclasses.replace(choice, batch_size=int(size))
@@ -240,6 +255,8 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
     ) -> list[RuleCheck]:
         """How well each rule holds, at fresh points of its region and on rows.
 
+        Of rows that the fit read from a file, 10,000 are looked at.
+
         Args:
             points: How many points of each region to look at.
             X: Rows to look at in the place of the training data.
@@ -263,7 +280,7 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
     def log_density_parts(self, draws: int = 200) -> dict[str, float]:
         """The mean share of weights, each rule and the data in the log density."""
         check_is_fitted(self, "draws_")
-        self._need_data("log_density_parts")
+        self._need_all_rows("log_density_parts")
         some = self.draws_.thinned(draws)
         shares = log_parts(self.target_, some)
         return {name: float(np.mean(values)) for name, values in shares.items()}
@@ -336,8 +353,8 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         key_rules, key_run = jax.random.split(key_from(self.random_state))
         self.schema_ = schema
         self.rules_ = bind_rules(self.rules, schema)
-        self.choice_ = self._choose(X)
-        self.target_ = self._target(key_rules, X, Y, units, with_data=False)
+        self.choice_ = self._choose(*X.shape)
+        self.target_ = self._target(key_rules, X, Y, units, None)
         plan = self.choice_.plan if self.choice_.plan.is_exact else SMC()
         draws = sample(
             plan,

@@ -12,6 +12,7 @@ from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower
 from ocbnn.estimators.names import row_names, target_names
 from ocbnn.estimators.pictures import plot_classes
+from ocbnn.estimators.streams import Stream, open_stream
 from ocbnn.posterior import Categorical
 from ocbnn.rules import Schema
 
@@ -43,10 +44,15 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
     """
 
     def fit(self, X: Any, y: Any) -> "OCBNNClassifier":
-        """Draw from the posterior given data and rules."""
+        """Draw from the posterior given data and rules.
+
+        A memory-mapped `X` is read in batches, as by `OCBNNRegressor`.
+        """
         self._row_names = row_names(X)
-        X, codes, schema = self._data(X, y)
-        self._fit(X, codes, schema, self._units(X, schema))
+        stream = open_stream(self, X, y, classes=True)
+        seen = (X, y) if stream is None else stream.seen
+        X, codes, schema = self._data(*seen, stream)
+        self._fit(X, codes, schema, self._units(X, schema, stream), stream)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -87,24 +93,36 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
         return shifted / shifted.sum(axis=-1, keepdims=True)
 
-    def _data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, Schema]:
+    def _data(
+        self, X: Any, y: Any, stream: Stream | None = None
+    ) -> tuple[np.ndarray, np.ndarray, Schema]:
         original = y
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
+        if stream is not None and stream.classes is not None:
+            self.classes_ = stream.classes
+            codes = np.searchsorted(self.classes_, y)
         if len(self.classes_) < 2:
-            only = str(self.classes_[0])
+            only, rows = (
+                str(self.classes_[0]),
+                len(y) if stream is None else stream.rows,
+            )
             raise DataError(
-                f"y has one class only, {only!r}, in all of its {len(y)} rows. A "
+                f"y has one class only, {only!r}, in all of its {rows} rows. A "
                 "classifier needs at least two classes to tell apart."
             )
         name = target_names(self.outputs, original, 1)
         labels = tuple(self.classes_.tolist())
         return X, codes, Schema(self._input_names(), name, labels)
 
-    def _units(self, X: np.ndarray, schema: Schema) -> Units | None:
+    def _units(
+        self, X: np.ndarray, schema: Schema, stream: Stream | None = None
+    ) -> Units | None:
         if not self.standardize:
             return None
+        if stream is not None:
+            return Units.measured(stream.x, None, len(schema.classes or ()))
         return Units.of(X, None, len(schema.classes or ()))
 
     def _likelihood(self, units: Units, outputs: int) -> Categorical:

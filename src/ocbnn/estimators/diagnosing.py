@@ -36,6 +36,7 @@ class Diagnosable(Keepable):
             evidence: Estimate each rule's Bayes factor: True, or an `SMC` plan.
         """
         self._ready_for("conflicts")
+        self._need_all_rows("conflicts")
         return find_conflicts(self, extra, refit=refit, evidence=evidence)
 
     def plot_diagnostics(
@@ -61,6 +62,8 @@ class Diagnosable(Keepable):
 
     def to_arviz(self, X: Any = None, *, weights: bool = False) -> Any:
         """The draws for ArviZ: InferenceData of ArviZ 0.x, or a DataTree of 1.x.
+
+        Rows that the fit read from a file have no log likelihood there.
 
         Args:
             X: Inputs at which the function is told; some reference inputs by default.

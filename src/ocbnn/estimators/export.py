@@ -40,9 +40,7 @@ def to_arviz(model: Any, X: Any, *, weights: bool) -> Any:
     groups = {
         "posterior": _posterior(model, rows, weights),
         "sample_stats": _sample_stats(model),
-        "log_likelihood": _log_likelihood(model),
-        "observed_data": {_observation(model): _observed(model)},
-        "constant_data": _constants(model, rows),
+        **_data_groups(model, rows),
     }
     attributes = _attributes(model)
     sets = {}
@@ -58,6 +56,17 @@ def to_arviz(model: Any, X: Any, *, weights: bool) -> Any:
     if old is not None and old is not new:
         return old(**sets)
     return xarray.DataTree.from_dict({f"/{name}": one for name, one in sets.items()})
+
+
+def _data_groups(model: Any, X: np.ndarray) -> dict[str, dict[str, Any]]:
+    """What every row says, unless there are more of them than can be told."""
+    if model._stored_rows is not None:
+        return {"constant_data": {"reference_inputs": (("input", "column"), X)}}
+    return {
+        "log_likelihood": _log_likelihood(model),
+        "observed_data": {_observation(model): _observed(model)},
+        "constant_data": _constants(model, X),
+    }
 
 
 def _imported(name: str) -> Any:
@@ -118,8 +127,10 @@ def _violation(model: Any, term: Any) -> np.ndarray:
 
 def _sample_stats(model: Any) -> dict[str, Any]:
     draws, lead = model.draws_, ("chain", "draw")
-    total = sum(log_parts(model.target_, draws.stacked()).values())
-    found = {"lp": (lead, _by_chain(draws, np.asarray(total)))}
+    found: dict[str, Any] = {}
+    if model._stored_rows is None:
+        total = sum(log_parts(model.target_, draws.stacked()).values())
+        found["lp"] = (lead, _by_chain(draws, np.asarray(total)))
     for ours, theirs in _STATS.items():
         trace = draws.stats.get(ours)
         # Particles share one trace of their whole population, which has no place here.

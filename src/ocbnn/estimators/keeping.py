@@ -18,6 +18,8 @@ class Keepable:
     target_: Target
     _X: Any  # None when the model was saved without its data
     _Y: Any
+    # Rows that the fit read from a file, of which `_X` and `_Y` are some.
+    _stored_rows: int | None = None
 
     def save(
         self, path: Any, *, data: bool = True, leave_out: Sequence[str] = ()
@@ -27,7 +29,8 @@ class Keepable:
         Args:
             path: A file when the name ends in `.ocbnn`, else a folder. A model that is
                 there is replaced.
-            data: Keep the training data too. Without them the model predicts as
+            data: Keep the training data too; of rows that were read from a file, the
+                10,000 that reports look at. Without them the model predicts as
                 before, but cannot draw itself, report, check rules against the data,
                 or say what the data add to the log density.
             leave_out: Settings that no file can hold, such as a network of your own.
@@ -45,6 +48,15 @@ class Keepable:
                 f"{what} needs the data that this model was fitted to, and it was "
                 "saved without them. Load one that was saved with data=True, or fit "
                 "it again."
+            )
+
+    def _need_all_rows(self, what: str) -> None:
+        self._need_data(what)
+        if self._stored_rows is not None:
+            raise DataError(
+                f"{what} needs the likelihood of every row, and this model was fitted "
+                f"to {self._stored_rows:,} rows in a file. Fit to a part of them that "
+                f"is in memory, np.array(X[:100_000]), and ask that model."
             )
 
     def _placed(self, rules: Sequence[BoundRule]) -> list[BoundRule]:

@@ -102,6 +102,7 @@ def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
     model.schema_ = _schema(model, document["schema"])
     model.rules_ = bind_rules(model.rules, model.schema_)
     model._X, model._Y = _data(model, document, arrays)
+    model._stored_rows = _stored_rows(document)
     model._row_names = _row_names(document, 0 if model._X is None else len(model._X))
     model.choice_ = _choice(model, document)
     _restore_target(model, document, arrays)
@@ -175,6 +176,14 @@ def _data(
     return X, codes
 
 
+def _stored_rows(document: dict[str, Any]) -> int | None:
+    # Not in files of ocbnn before rows were read from files.
+    rows = document.get("stored_rows")
+    if not (rows is None or (type(rows) is int and rows > 0)):
+        raise StorageError("'stored_rows' is a whole number above zero, or nothing.")
+    return rows
+
+
 def _row_names(document: dict[str, Any], rows: int) -> list[str | int] | None:
     # Not in files of ocbnn before labels were kept.
     names = document.get("row_names")
@@ -206,7 +215,7 @@ def _restore_target(
     schema = model.schema_
     outputs = len(schema.outputs if schema.classes is None else schema.classes)
     if isinstance(model, OCBNNRegressor):
-        model.limits_ = model._limits(schema, np.zeros((0, outputs)))
+        model.limits_ = model._limits(schema)
     units = None
     if _flag(document, "units"):
         widths = {"x": len(schema.inputs), "y": outputs}
@@ -216,7 +225,10 @@ def _restore_target(
                 for name in ("x_mean", "x_scale", "y_mean", "y_scale")
             )
         )
-    data = None if model._X is None else (model._X, model._Y)
+    # Some rows of a file say nothing about the likelihood of all of them.
+    data = None
+    if model._X is not None and model._stored_rows is None:
+        data = (model._X, model._Y)
     model.target_ = model._assemble(terms, data, units)
 
 

@@ -1,5 +1,6 @@
 """Regression under rules."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import jax.numpy as jnp
@@ -7,12 +8,19 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.core.errors import SettingError
+from ocbnn.core.moments import Moments
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower, observation_noise
 from ocbnn.estimators.names import row_names, target_names
 from ocbnn.estimators.pictures import column_index, plot_functions
 from ocbnn.estimators.rulebook import bind_rules
+from ocbnn.estimators.streams import (
+    Stream,
+    open_stream,
+    refuse_constant,
+    refuse_outside,
+)
 from ocbnn.networks import MLP
 from ocbnn.posterior import (
     Gaussian,
@@ -52,7 +60,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         standardize: Work on standardised columns. Rules stay in your units.
         inference: "auto", the name of an algorithm ("nuts", "smc", "svgd" and others),
             or a plan with settings. What "auto" chose, and why, is in `choice_`.
-        batch_size: Rows per step, for `svgd`.
+        batch_size: Rows per step, for algorithms that take batches (`svgd` and others);
+            all when left out, and 512 of rows in a file.
         random_state: Seed.
         progress: True, False, or `auto`: a bar on a terminal.
         checkpoint: A folder to save the run in as it goes. The same fit with the same
@@ -126,11 +135,18 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         self.truncate = truncate
 
     def fit(self, X: Any, y: Any) -> "OCBNNRegressor":
-        """Draw from the posterior given data and rules."""
+        """Draw from the posterior given data and rules.
+
+        When `X` is a memory-mapped file, as `np.load(path, mmap_mode="r")` gives, and
+        `inference` takes batches, rows are read as they are needed: docs/scaling.md.
+        """
         self._row_names = row_names(X)
-        X, Y, schema = self._data(X, y)
-        self.limits_ = self._limits(schema, Y)
-        self._fit(X, Y, schema, self._units(X, Y))
+        stream = open_stream(self, X, y, classes=False)
+        seen = (X, y) if stream is None else stream.seen
+        X, Y, schema = self._data(*seen, must_vary=stream is None)
+        blocks = [(0, Y)] if stream is None else stream.Y.blocks()
+        self.limits_ = self._limits(schema, blocks)
+        self._fit(X, Y, schema, self._units(X, Y, stream), stream)
         self.noise_ = self._predictive.noise()
         return self
 
@@ -238,7 +254,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         # On a copy, because a fitted model must not change by being asked.
         copy = self._copy()
         checked, Y, schema = copy._data(X, given, must_vary=False)
-        copy.limits_ = copy._limits(schema, Y[:0])
+        copy.limits_ = copy._limits(schema)
         if y is None:
             units = Units.of(checked, None, 1) if self.standardize else None
         else:
@@ -260,17 +276,18 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         self._y_ndim = y.ndim
         Y = y[:, None] if y.ndim == 1 else y
         names = target_names(self.outputs, original, Y.shape[1])
-        constant = np.flatnonzero(np.ptp(Y, axis=0) == 0)
-        if must_vary and len(constant) and len(Y) > 1:
-            raise DataError(
-                f"output {names[constant[0]]!r} is {Y[0, constant[0]]:g} in every one "
-                f"of {len(Y)} rows, so there is nothing to learn. Check the column, or "
-                "leave it out."
-            )
+        if must_vary:
+            refuse_constant(Moments.of(Y), names)
         return X, Y, Schema(self._input_names(), names)
 
-    def _units(self, X: np.ndarray, Y: np.ndarray) -> Units | None:
-        return Units.of(X, Y, Y.shape[1]) if self.standardize else None
+    def _units(
+        self, X: np.ndarray, Y: np.ndarray, stream: Stream | None = None
+    ) -> Units | None:
+        if not self.standardize:
+            return None
+        if stream is not None:
+            return Units.measured(stream.x, stream.y, Y.shape[1])
+        return Units.of(X, Y, Y.shape[1])
 
     def _likelihood(self, units: Units, outputs: int) -> Likelihood:
         noise = self._noise(units, outputs)
@@ -279,7 +296,10 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         low, high = map(units.standard_outputs, self.limits_)
         return TruncatedGaussian(noise, low, high)
 
-    def _limits(self, schema: Schema, Y: np.ndarray) -> Limits | None:
+    def _limits(
+        self, schema: Schema, blocks: Iterable[tuple[int, np.ndarray]] = ()
+    ) -> Limits | None:
+        """The limits of observations; those of `blocks` must keep them."""
         if not self.truncate:
             return None
         low, high = output_limits(bind_rules(self.rules, schema), len(schema.outputs))
@@ -290,16 +310,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
                 f"rule, for example `{schema.outputs[0]} >= 0 [sampler=like-data]`, or "
                 "leave truncate out."
             )
-        outside = (low > Y) | (high < Y)
-        if outside.any():
-            row, column = np.argwhere(outside)[0]
-            raise DataError(
-                f"{int(outside.any(axis=1).sum())} of {len(Y)} rows lie beyond the "
-                "limits of the rules, which truncate=True says cannot be: "
-                f"{schema.outputs[column]!r} is {Y[row, column]:g} in row {row}, and "
-                f"must lie between {low[column]:g} and {high[column]:g}. Mend the data "
-                "or the rules, or leave truncate out."
-            )
+        refuse_outside(blocks, (low, high), schema.outputs)
         return low, high
 
     def _noise(self, units: Units, outputs: int) -> Gaussian:

@@ -87,7 +87,10 @@ def _fitted(model: Any) -> dict[str, Any]:
         if name not in ("algorithm", "chains", "draws")
         and not (name == "thin" and value < 2)
     }
-    title = f"{type(model).__name__}, fitted to {len(model._X)} rows"
+    rows, stored = len(model._X), model._stored_rows
+    seen = "" if stored is None else f", {rows:,} of them looked at here,"
+    fitted = f"{rows}" if stored is None else f"{stored:,}"
+    title = f"{type(model).__name__}, fitted to {fitted} rows{seen}"
     rules = len(model.rules_)
     return {
         "title": f"{title} and {rules} rule{'s' * (rules != 1)}",
@@ -100,7 +103,8 @@ def _fitted(model: Any) -> dict[str, Any]:
         f"draws, {draws.seconds:.1f} s, seed {model.random_state}",
         **({"chosen": model.choice_.reason} if model.choice_.reason else {}),
         "settings": ", ".join(f"{name}={_short(v)}" for name, v in settings.items()),
-        "rows": len(model._X),
+        "rows": rows if stored is None else stored,
+        **({} if stored is None else {"rows_looked_at": rows}),
         "inputs": list(schema.inputs),
         "outputs": list(schema.outputs),
         "weights": int(sum(sizes)),

@@ -37,6 +37,7 @@ def save_model(
         "schema": _schema(model),
         "rules": _rules(model, arrays, data=data),
         "data": bool(data),
+        "stored_rows": model._stored_rows,
         "row_names": _row_names(model) if data else None,
         "units": _units(model, arrays),
         "choice": _fields(model.choice_, "choice_", without=("plan",)),

@@ -34,7 +34,8 @@ AUTO = "auto"
 
 # Multiplications in one gradient over all rows: six for every weight and row.
 _SMALL, _LARGE = 2e5, 4e8
-_BATCH = 512
+# Rows of a batch, where nobody says how many.
+BATCH = 512
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +110,6 @@ def _by_size(rows: int, weights: int, has_sides: bool) -> Choice:
     return Choice(
         SGHMC(chains=4),
         f"{size} are too many for every step to see all rows, so SGHMC takes batches "
-        f"of {_BATCH} (set batch_size for others).{sides}",
-        _BATCH,
+        f"of {BATCH} (set batch_size for others).{sides}",
+        BATCH,
     )

@@ -18,7 +18,7 @@ _MANY = 20
 
 
 def _are_numbers(
-    target: LogDensity, state: Any, positions: Position
+    target: LogDensity, state: Any, positions: Position, key: RandomKey | None
 ) -> tuple[bool, bool]:
     """Whether all values are, and all slopes."""
     is_phase = lambda part: isinstance(part, Phase)
@@ -27,23 +27,36 @@ def _are_numbers(
         values = all(not np.isnan(phase.logdensity).any() for phase in known)
         slopes = all(np.isfinite(phase.gradient).all() for phase in known)
         return values, slopes
-    values, slopes = _evaluated(target, positions)
+    values, slopes = _evaluated(target, positions, key)
     return bool(values), bool(slopes)
 
 
 @eqx.filter_jit
-def _evaluated(target: LogDensity, positions: Position) -> tuple[Any, Any]:
-    values, grads = jax.vmap(jax.value_and_grad(target.logdensity))(positions)
+def _evaluated(
+    target: LogDensity, positions: Position, key: RandomKey | None
+) -> tuple[Any, Any]:
+    density = target.logdensity
+    if key is not None:
+        density = lambda position: target.stochastic_logdensity(position, key)
+    values, grads = jax.vmap(jax.value_and_grad(density))(positions)
     finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(grads)]
     return ~jnp.any(jnp.isnan(values)), jnp.all(jnp.stack(finite))
 
 
 def check_start(
-    target: LogDensity, state: Any, positions: Position, algorithm: str
+    target: LogDensity,
+    state: Any,
+    positions: Position,
+    algorithm: str,
+    key: RandomKey | None = None,
 ) -> None:
-    """Refuse to start where the density or its slope is not a number."""
+    """Refuse to start where the density or its slope is not a number.
+
+    With a key, an estimate of it is looked at, as algorithms that take batches do: all
+    rows at all positions may be more than fits into memory.
+    """
     # Which part is at fault is asked only where one is: that takes another compilation.
-    values_are, slopes_are = _are_numbers(target, state, positions)
+    values_are, slopes_are = _are_numbers(target, state, positions, key)
     if not values_are:
         bad = parts_without_number(target, positions)
         raise InferenceError(

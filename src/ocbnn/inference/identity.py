@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ocbnn.core.stored import Stored
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import LogDensity, Plan
 from ocbnn.inference.parts import parts_at
@@ -96,6 +97,8 @@ def _described(name: str, value: Any, above: tuple[int, ...]) -> Iterator[tuple]
     """Names and texts of everything that `value` is made of."""
     if isinstance(value, (*_PLAIN, np.dtype)):
         yield name, repr(value)
+    elif isinstance(value, Stored):
+        yield name, value.fingerprint()
     elif eqx.is_array_like(value) and not isinstance(value, type):
         yield name, _array(value)
     elif id(value) in above:

@@ -183,8 +183,10 @@ class Lane:
         begin = loop.init_many if self._many else loop.init
         self._state = begin(self._shared.algorithm, self._keys)
         self._state = self._shared.layout.spread(self._state)
-        label, state = self._shared.plan.label, self._shared.layout.on_host(self._state)
-        check_start(self._shared.target, state, self._positions(), label)
+        plan, positions = self._shared.plan, self._positions()
+        state = self._shared.layout.on_host(self._state)
+        key = self._chains[0].key if plan.is_batched else None
+        check_start(self._shared.target, state, positions, plan.label, key)
 
     def _positions(self) -> Any:
         emit = loop.emit_many if self._many else loop.emit

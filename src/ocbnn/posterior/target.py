@@ -12,17 +12,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Sharding
 from jaxtyping import Array, Float
 
-from ocbnn.core.errors import DataError
+from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.processes import put
 from ocbnn.core.ravel import Raveller, Vector
+from ocbnn.core.stored import Stored, fetch
 from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar, Targets
 from ocbnn.core.units import Units
 from ocbnn.networks import Network
 from ocbnn.posterior.likelihoods import Likelihood
 from ocbnn.priors import RuleTerm, WeightPrior, alike, log_gs
+
+# Row numbers are drawn with 32 bits.
+_MOST_ROWS = 2**31 - 1
 
 
 class Model(NamedTuple):
@@ -40,8 +45,8 @@ class Target(eqx.Module):
         weight_prior: p(W).
         likelihood: p(D|W), in standard units.
         rules: The terms of g(W|C), in a person's units.
-        X: Inputs in standard units.
-        Y: Targets in standard units, or class numbers.
+        X: Inputs in standard units; in memory, or in a file that batches are read from.
+        Y: Targets in standard units, or class numbers; likewise.
         units: How the two kinds of units relate; None when they are the same.
         batch_size: Rows per stochastic estimate; all when None.
     """
@@ -50,8 +55,8 @@ class Target(eqx.Module):
     weight_prior: WeightPrior
     likelihood: Likelihood
     rules: tuple[RuleTerm, ...] = ()
-    X: Inputs | None = None
-    Y: Targets | None = None
+    X: Inputs | Stored | None = None
+    Y: Targets | Stored | None = None
     units: Units | None = None
     batch_size: int | None = eqx.field(static=True, default=None)
 
@@ -69,7 +74,25 @@ class Target(eqx.Module):
                     f"the network takes {self.network.inputs} inputs, but X has "
                     f"{self.X.shape[1]} columns."
                 )
-        self.likelihood.check(self.network.outputs, self.Y)
+        if isinstance(self.X, Stored) or isinstance(self.Y, Stored):
+            self._check_stored()
+        Y = self.Y
+        if isinstance(Y, Stored):
+            Y = jnp.asarray(Y.take(np.zeros(1, int)))
+        self.likelihood.check(self.network.outputs, Y)
+
+    def _check_stored(self) -> None:
+        if not (isinstance(self.X, Stored) and isinstance(self.Y, Stored)):
+            raise DataError("X and Y must both be rows in a file, or both in memory.")
+        if self.batch_size is None:
+            raise SettingError(
+                "rows in a file are read in batches: write batch_size=512, say."
+            )
+        if self.rows > _MOST_ROWS:
+            raise DataError(
+                f"rows in a file may be {_MOST_ROWS:,} at most, got {self.rows:,}. "
+                "Use a part of them."
+            )
 
     if not TYPE_CHECKING:
 
@@ -82,6 +105,21 @@ class Target(eqx.Module):
     def rows(self) -> int:
         """How many observations there are."""
         return 0 if self.X is None else self.X.shape[0]
+
+    @property
+    def data(self) -> tuple[Inputs | None, Targets | None]:
+        """All rows.
+
+        Raises:
+            SettingError: When they are in a file, and too many to be asked for at once.
+        """
+        if isinstance(self.X, Stored) or isinstance(self.Y, Stored):
+            raise SettingError(
+                f"all {self.rows:,} rows were asked for at once, and they are in a "
+                "file. Only algorithms that take batches can use them: SGLD, SGHMC, "
+                "SVGD, VI and Ensemble. Others need rows that are in memory."
+            )
+        return self.X, self.Y
 
     def shapes(self) -> Model:
         """The structure of a position."""
@@ -106,7 +144,7 @@ class Target(eqx.Module):
     def placed(self, rows: Sharding, whole: Sharding) -> "Target":
         """The same on several devices: rows laid out one way, all else another."""
         copied = jax.tree.map(lambda a: put(a, whole) if eqx.is_array(a) else a, self)
-        if self.X is None:
+        if self.X is None or isinstance(self.X, Stored):
             return copied
         data = lambda target: (target.X, target.Y)
         return eqx.tree_at(data, copied, (put(self.X, rows), put(self.Y, rows)))
@@ -119,7 +157,7 @@ class Target(eqx.Module):
     def split(self, position: Model) -> tuple[Scalar, Scalar]:
         """The part that `initial` draws from, and the part that rules and data add."""
         points = [term.points for term in self.rules]
-        logs, data = self._added(position, points, self.X, self.Y, 1.0)
+        logs, data = self._added(position, points, *self.data, 1.0)
         return self._reference(position), data + jnp.sum(logs)
 
     def stages(self, position: Model) -> tuple[Scalar, ...]:
@@ -130,7 +168,7 @@ class Target(eqx.Module):
         fit badly but keep the rule can win on the way, and the others never come back.
         """
         points = [term.points for term in self.rules]
-        logs, data = self._added(position, points, self.X, self.Y, 1.0)
+        logs, data = self._added(position, points, *self.data, 1.0)
         if not self.rules:
             return self._reference(position), data
         rules = jnp.sum(logs)
@@ -182,11 +220,21 @@ class Target(eqx.Module):
 
     def _batch(self, key: RandomKey) -> tuple[Inputs | None, Targets | None, float]:
         """Some rows, and by how much they must be made to count more."""
-        X, Y, size = self.X, self.Y, self.batch_size
-        if X is None or Y is None or size is None or size >= self.rows:
-            return X, Y, 1.0
-        rows = jax.random.randint(key, (size,), 0, self.rows)
-        return X[rows], Y[rows], self.rows / size
+        X, Y = self.X, self.Y
+        if X is None or Y is None:
+            return None, None, 1.0
+        size = min(self.batch_size or self.rows, self.rows)
+        is_whole, factor = size == self.rows, self.rows / size
+        numbers = (
+            jnp.arange(size)
+            if is_whole
+            else jax.random.randint(key, (size,), 0, self.rows)
+        )
+        if isinstance(X, Stored) and isinstance(Y, Stored):
+            return (*fetch(X, Y, numbers), factor)
+        assert not isinstance(X, Stored)
+        assert not isinstance(Y, Stored)
+        return (X, Y, factor) if is_whole else (X[numbers], Y[numbers], factor)
 
     def _fresh_points(self, key: RandomKey) -> list[Float[Array, "_ inputs"]]:
         keys = jax.random.split(key, max(1, len(self.rules)))
@@ -195,11 +243,18 @@ class Target(eqx.Module):
     def parts(self, position: Model) -> dict[str, Scalar]:
         """Every rule's share of the log density beside those of weights and data.
 
+        Of rows in a file, the data's share is an estimate from one batch.
+
         A function compiled with a target as its argument serves all of its shape, and
         answers with the first one's names; `inference.parts.parts_at` asks anew.
         """
         points = [term.points for term in self.rules]
-        logs, data = self._added(position, points, self.X, self.Y, 1.0)
+        rows = (
+            self._batch(jax.random.key(0))
+            if isinstance(self.X, Stored)
+            else (*self.data, 1.0)
+        )
+        logs, data = self._added(position, points, *rows)
         shares = {"weights": self._reference(position)}
         for term, log in zip(self.rules, logs, strict=True):
             shares[f"rule {term.bound.name!r}"] = log

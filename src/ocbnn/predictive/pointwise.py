@@ -43,9 +43,9 @@ def _batch(target: Target) -> int:
 @eqx.filter_jit
 def _rows(target: Target, positions: Position, batch: int) -> Float[Array, "draws _"]:
     def one(position: Position) -> Array:
-        if target.X is None or target.Y is None:
+        X, Y = target.data
+        if X is None or Y is None:
             return jnp.zeros((0,))
-        X, Y = target.X, target.Y
         values = target.network.batch(position.weights, X)
         return target.likelihood.loglik(position.noise, X, values, Y)
 

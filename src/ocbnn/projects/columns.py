@@ -23,7 +23,7 @@ MOST_LEVELS = 50
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """What a model is fitted to.
+    """A table's rows, all present.
 
     Attributes:
         X: Inputs.
@@ -44,20 +44,31 @@ def read_rows(study: Study, table: Table) -> Rows:
     Raises:
         DataError: When columns are missing or hold what they should not.
     """
+    names = check_columns(study, table)
+    X, y = read_inputs(table, names), read_outputs(study, table)
+    whole = are_whole(study, X, y)
+    refuse_gaps(study, table, int(whole.sum()))
+    X, y, classes = X[whole], y[whole], None
+    if study.is_classification:
+        y = as_labels(y)
+        classes = check_classes(study, np.unique(y).tolist(), len(y))
+    schema = Schema(names, tuple(study.said.data.output), classes)
+    return Rows(X, y, schema, int((~whole).sum()))
+
+
+def check_columns(study: Study, table: Table) -> tuple[str, ...]:
+    """The model's input names, once all columns hold what they should.
+
+    Raises:
+        DataError: When they do not.
+    """
     data = study.said.data
-    _check_columns(study, table)
+    _check_named(study, table)
     plain = _inputs(study, table)
     names = expand(table, plain, data.categories)
     _refuse_words(study, table, [n for n in plain if n not in data.categories])
-    X = read_inputs(table, names)
-    y = _outputs(study, table)
-    whole = _whole_rows(study, table, X, y, plain)
-    X, y, classes = X[whole], y[whole], None
-    if study.is_classification:
-        y = _labels(y)
-        classes = _classes(study, y)
-    schema = Schema(names, tuple(data.output), classes)
-    return Rows(X, y, schema, int((~whole).sum()))
+    _check_outputs(study, table)
+    return names
 
 
 def expand(
@@ -137,7 +148,7 @@ def _natural(level: str) -> tuple[float, str]:
         return (np.inf, level)
 
 
-def _check_columns(study: Study, table: Table) -> None:
+def _check_named(study: Study, table: Table) -> None:
     data = study.said.data
     for key, names in (
         ("output", data.output),
@@ -179,17 +190,17 @@ def _inputs(study: Study, table: Table) -> list[str]:
 
 def _refuse_words(study: Study, table: Table, names: list[str]) -> None:
     for name in names:
-        profile = table.profile(name)
-        if profile.kind == "text":
+        kind = table.kind(name)
+        if kind == "text":
             _refuse_commas(table, name)
-            shown = listing(map(repr, profile.levels), 4)
+            shown = listing(map(repr, table.profile(name).levels), 4)
             raise study.source.mistake(
                 ("data", "inputs"),
                 f"column {name!r} of {table.path} holds words ({shown}), and a network "
                 f'takes numbers. Write `categories = ["{name}"]` under [data] to give '
                 "each value an input of its own, or leave it out of the inputs.",
             )
-        if profile.kind == "empty":
+        if kind == "empty":
             raise study.source.mistake(
                 ("data", "inputs"),
                 f"column {name!r} of {table.path} has no value at all. Leave it out.",
@@ -205,44 +216,61 @@ def _refuse_commas(table: Table, name: str) -> None:
         )
 
 
-def _outputs(study: Study, table: Table) -> np.ndarray:
+def _check_outputs(study: Study, table: Table) -> None:
+    if study.is_classification:
+        return
+    for name in study.said.data.output:
+        if table.kind(name) == "text":
+            _refuse_commas(table, name)
+            raise study.source.mistake(
+                ("data", "task"),
+                f"column {name!r} of {table.path} holds words. Write "
+                '`task = "classification"`.',
+            )
+
+
+def read_outputs(
+    study: Study, table: Table, start: int = 0, stop: int | None = None
+) -> np.ndarray:
+    """Columns of numbers, or labels as text; NaN or empty where one is missing."""
     names = study.said.data.output
     if not study.is_classification:
-        for name in names:
-            if table.profile(name).kind == "text":
-                _refuse_commas(table, name)
-                raise study.source.mistake(
-                    ("data", "task"),
-                    f"column {name!r} of {table.path} holds words. Write "
-                    '`task = "classification"`.',
-                )
-        return table.numbers(names)
-    texts = table.texts(names[0])
+        return table.numbers(names, start, stop)
+    texts = table.texts(names[0], start, stop)
     return np.array([text if text is not None else "" for text in texts], object)
 
 
-def _whole_rows(
-    study: Study, table: Table, X: np.ndarray, y: np.ndarray, inputs: Sequence[str]
-) -> Bool[np.ndarray, " rows"]:
+def are_whole(study: Study, X: np.ndarray, y: np.ndarray) -> Bool[np.ndarray, " rows"]:
+    """Which rows lack no value."""
     absent = (y == "") if study.is_classification else np.isnan(y).any(axis=1)
-    whole = np.asarray(~(np.isnan(X).any(axis=1) | absent))
-    if whole.all():
-        return whole
-    if not whole.any():
+    return np.asarray(~(np.isnan(X).any(axis=1) | absent))
+
+
+def refuse_gaps(study: Study, table: Table, whole: int) -> None:
+    """Refuse rows that lack a value, unless they may be left out.
+
+    Raises:
+        DataError: When no row is whole.
+        SettingError: When some are not, and the study does not say what to do.
+    """
+    if whole == table.rows:
+        return
+    if not whole:
         raise DataError(f"{table.path}: every row lacks a value in some column.")
     if study.said.data.missing == "drop":
-        return whole
-    profiles = [table.profile(name) for name in [*inputs, *study.said.data.output]]
-    counts = [f"{p.name} ({p.missing})" for p in profiles if p.missing]
+        return
+    columns = [*_inputs(study, table), *study.said.data.output]
+    missing = {name: table.missing(name) for name in columns}
+    counts = [f"{name} ({count})" for name, count in missing.items() if count]
     raise study.source.mistake(
         ("data", "missing"),
-        f"{int((~whole).sum())} of {len(whole)} rows of {table.path} lack a value: "
+        f"{table.rows - whole} of {table.rows} rows of {table.path} lack a value: "
         f'{listing(counts)}. Write `missing = "drop"` to leave these rows out, or fill '
         "them in.",
     )
 
 
-def _labels(texts: np.ndarray) -> np.ndarray:
+def as_labels(texts: np.ndarray) -> np.ndarray:
     """Whole numbers where all labels are, so that rules may say `in {1}`."""
     try:
         return np.array([int(text) for text in texts])
@@ -250,8 +278,14 @@ def _labels(texts: np.ndarray) -> np.ndarray:
         return texts.astype(str)
 
 
-def _classes(study: Study, y: np.ndarray) -> tuple[str | int, ...]:
-    labels = np.unique(y).tolist()
+def check_classes(
+    study: Study, labels: Sequence[str | int], rows: int
+) -> tuple[str | int, ...]:
+    """The classes that these labels are.
+
+    Raises:
+        SettingError: When they are too few or too many.
+    """
     if len(labels) < 2:
         raise study.source.mistake(
             ("data", "output"),
@@ -259,7 +293,7 @@ def _classes(study: Study, y: np.ndarray) -> tuple[str | int, ...]:
             "apart.",
         )
     # As many classes as rows are measurements, not a choice among a few.
-    if len(labels) > min(MOST_LEVELS, max(2, len(y) // 3)):
+    if len(labels) > min(MOST_LEVELS, max(2, rows // 3)):
         raise study.source.mistake(
             ("data", "task"),
             f"the output has {len(labels)} different values, which are no classes. "

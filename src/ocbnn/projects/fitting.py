@@ -1,8 +1,10 @@
 """From a study file to a folder with a fitted model and a report on it."""
 
 import dataclasses
+import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,13 @@ from ocbnn.core.processes import is_first, require_same, wait_for_all
 from ocbnn.estimators.page import block, share
 from ocbnn.estimators.report import Report
 from ocbnn.projects.build import Model, build
-from ocbnn.projects.columns import Rows, read_rows
+from ocbnn.projects.columns import read_rows
 from ocbnn.projects.folder import Run, RunFolder, as_json, digest
-from ocbnn.projects.scores import Split, score, score_lines, split
+from ocbnn.projects.parts import Parts, parts_of
+from ocbnn.projects.scores import score, score_lines
+from ocbnn.projects.streaming import MEMORY, kept_parts, survey, write_parts
 from ocbnn.projects.study import Study, read_study
+from ocbnn.rules import Schema
 from ocbnn.storage import replace_file
 from ocbnn.tables import open_table
 
@@ -98,38 +103,81 @@ def _fit(
     progress: object,
     say: Say,
 ) -> Outcome | None:
-    with open_table(study.table) as table:
-        rows = read_rows(study, table)
-    parts = split(len(rows.X), study.said.fit.holdout, seed)
-    model = build(
-        study,
-        rows.schema,
-        len(parts.fitted),
-        seed=seed,
-        quick=quick,
-        checkpoint=folder.checkpoint,
-        devices=devices,
-        progress=progress,
-    )
-    run = _run(study, seed, quick)
+    # Asked for late: the table's fingerprint takes a while, and it may not be there.
+    asked = functools.cache(lambda: _run(study, seed, quick))
+    with _material(study, folder, seed, asked, say) as (schema, count, divide):
+        model = build(
+            study,
+            schema,
+            count,
+            seed=seed,
+            quick=quick,
+            checkpoint=folder.checkpoint,
+            devices=devices,
+            progress=progress,
+        )
+        if is_first():
+            folder.claim(asked(), study.source.text, force=force)
+        parts = divide()
     if is_first():
-        folder.claim(run, study.source.text, force=force)
-        _announce(rows, parts, len(study.rules), say)
-    require_same(dataclasses.asdict(run) | {"quick": str(quick)}, "studies")
-    _learn(study, model, rows, parts)
+        _announce(parts, len(study.rules), say)
+        if study.said.data.stream:
+            wait_for_all()  # The others read what was written.
+    require_same(dataclasses.asdict(asked()) | {"quick": str(quick)}, "studies")
+    _learn(study, model, parts)
     found = None
     if is_first():
-        found = _written(study, folder, seed, quick, model, rows, parts)
+        found = _written(study, folder, seed, quick, model, parts)
     wait_for_all()
     if found is None and model.draws_.interrupted:
         raise KeyboardInterrupt("the first process has written what was drawn")
     return found
 
 
-def _announce(rows: Rows, parts: Split, rules: int, say: Say) -> None:
-    if rows.dropped:
-        say(f"{rows.dropped} rows lack a value and are left out.")
-    say(f"fitting to {len(parts.fitted)} rows and {rules} rule{'s' * (rules != 1)}")
+def _announce(parts: Parts, rules: int, say: Say) -> None:
+    if parts.dropped:
+        say(f"{parts.dropped} rows lack a value and are left out.")
+    say(f"fitting to {parts.rows} rows and {rules} rule{'s' * (rules != 1)}")
+
+
+@contextmanager
+def _material(
+    study: Study, folder: RunFolder, seed: int, asked: Callable[[], Run], say: Say
+) -> Iterator[tuple[Schema, int, Callable[[], Parts]]]:
+    """The names of columns, about how many rows, and what divides and gives them.
+
+    Rows that are read in batches are written only once the folder is this run's own.
+    """
+    if not study.said.data.stream:
+        with open_table(study.table) as table:
+            rows = read_rows(study, table)
+        parts = parts_of(rows, study.said.fit.holdout, seed)
+        yield parts.schema, parts.rows, lambda: parts
+        return
+    if not is_first():
+        wait_for_all()  # The first is writing them.
+        kept = kept_parts(folder.rows)
+        if kept is None:
+            raise SettingError(
+                f"{folder.rows}: the rows that the first process has written are not "
+                "there. All processes must see the same folder."
+            )
+        yield kept.schema, kept.rows, lambda: kept
+        return
+    is_begun = folder.rows.exists() and study.table.exists()
+    kept = kept_parts(folder.rows) if is_begun and folder.holds(asked()) else None
+    if kept is not None:
+        yield kept.schema, kept.rows, lambda: kept
+        return
+    say(f"reading {study.table}")
+    with open_table(study.table, MEMORY) as table:
+        found = survey(study, table)
+
+        def divide() -> Parts:
+            say(f"writing {found.whole} rows to {folder.rows}")
+            return write_parts(study, table, found, seed, folder.rows)
+
+        yield found.schema, found.whole, divide
 
 
 def _run(study: Study, seed: int, quick: bool) -> Run:
@@ -143,8 +191,8 @@ def _run(study: Study, seed: int, quick: bool) -> Run:
     )
 
 
-def _learn(study: Study, model: Model, rows: Rows, parts: Split) -> None:
-    X, y = rows.X[parts.fitted], rows.y[parts.fitted]
+def _learn(study: Study, model: Model, parts: Parts) -> None:
+    X, y = parts.fitted
     try:
         model.fit(X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y)
     except (RuleError, RegionError, SettingError) as error:
@@ -167,21 +215,20 @@ def _written(
     seed: int,
     quick: bool,
     model: Model,
-    rows: Rows,
-    parts: Split,
+    parts: Parts,
 ) -> Outcome:
     # Where and how it was fitted is no part of the model.
     model.set_params(checkpoint=None, progress="auto").save(folder.model)
-    report, scores = model.report(), score(model, rows, parts)
+    report, scores = model.report(), score(model, parts)
     document = {
         "study": str(study.source.path.absolute()),
         "table": str(study.table.absolute()),
         "seed": seed,
         "quick": quick,
         "rows": {
-            "fitted": len(parts.fitted),
-            "held_out": len(parts.scored) if parts.held_out else 0,
-            "dropped": rows.dropped,
+            "fitted": parts.rows,
+            "held_out": parts.held_out,
+            "dropped": parts.dropped,
         },
         "scores": scores,
         "report": report.to_dict(),

@@ -56,6 +56,11 @@ class RunFolder:
         return self.path / "checkpoint"
 
     @property
+    def rows(self) -> Path:
+        """The rows of a table that is read in batches."""
+        return self.path / "rows"
+
+    @property
     def report_text(self) -> Path:
         """The report for people."""
         return self.path / "report.txt"
@@ -96,6 +101,10 @@ class RunFolder:
                 "folder."
             ) from None
 
+    def holds(self, run: Run) -> bool:
+        """Whether this very run was begun here."""
+        return self.is_one and self.run() == run
+
     def claim(self, run: Run, text: str, *, force: bool) -> None:
         """Make the folder this run's own, or find that it already is.
 
@@ -133,7 +142,8 @@ class RunFolder:
                 f"{' and '.join(differ)}. Name another folder as --out, or write "
                 "--force to replace it."
             )
-        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        for path in (self.checkpoint, self.rows):
+            shutil.rmtree(path, ignore_errors=True)
         for path in (self.model, self.report_text, self.report_json):
             path.unlink(missing_ok=True)
 

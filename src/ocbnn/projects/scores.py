@@ -1,6 +1,5 @@
 """How well a fitted model predicts rows, best of all rows it has not seen."""
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -8,43 +7,18 @@ from scipy.stats import binomtest
 
 from ocbnn.metrics import coverage, rmse
 from ocbnn.projects.build import Model
-from ocbnn.projects.columns import Rows
+from ocbnn.projects.parts import Parts
 
 LEVEL = 0.9
 # A coverage that chance would bring about less often is remarked on.
 _LEAST_CHANCE = 0.01
-# Rows enough to tell a score to two digits.
-_MOST_ROWS = 2000
 
 
-@dataclasses.dataclass(frozen=True)
-class Split:
-    """Rows to fit to, and rows to score on."""
-
-    fitted: np.ndarray
-    scored: np.ndarray
-    held_out: bool
-
-
-def split(rows: int, holdout: float, seed: int) -> Split:
-    """Hold out a share of the rows; without one, score some that are fitted to.
-
-    >>> one = split(10, 0.2, seed=0)
-    >>> len(one.fitted), len(one.scored), len({*one.fitted, *one.scored})
-    (8, 2, 10)
-    """
-    order = np.random.default_rng(seed).permutation(rows)
-    count = min(max(round(holdout * rows), 1), rows - 1)
-    if not holdout:
-        return Split(np.arange(rows), np.sort(order[:_MOST_ROWS]), held_out=False)
-    return Split(np.sort(order[count:]), np.sort(order[:count]), held_out=True)
-
-
-def score(model: Model, rows: Rows, parts: Split) -> dict[str, Any]:
+def score(model: Model, parts: Parts) -> dict[str, Any]:
     """Scores by name, for each output."""
-    X, y = rows.X[parts.scored], rows.y[parts.scored]
-    whose = {"rows": len(X), "held_out": parts.held_out}
-    if rows.schema.classes is not None:
+    X, y = parts.scored
+    whose = {"rows": len(X), "held_out": parts.held_out > 0}
+    if parts.schema.classes is not None:
         return whose | _of_classes(model, X, y)
     mean = np.reshape(model.predict(X), y.shape)
     low, high = (np.reshape(e, y.shape) for e in model.predict_interval(X, LEVEL))  # pyright: ignore
@@ -55,7 +29,7 @@ def score(model: Model, rows: Rows, parts: Split) -> dict[str, Any]:
                 "r2": _r2(mean[:, i], y[:, i]),
                 "coverage_90": coverage(low[:, [i]], high[:, [i]], y[:, [i]]),
             }
-            for i, name in enumerate(rows.schema.outputs)
+            for i, name in enumerate(parts.schema.outputs)
         }
     }
 

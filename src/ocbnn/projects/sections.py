@@ -45,6 +45,13 @@ class Data(Section):
         description="what to do with rows that lack a value",
         examples=["drop"],
     )
+    stream: bool = Field(
+        default=False,
+        description="whether the table may be larger than memory: it is written to "
+        "files once, and rows are read in batches; not for algorithms that need all "
+        "of them",
+        examples=[True],
+    )
 
     @field_validator("output", mode="before")
     @classmethod

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from ocbnn.core.errors import RuleError, SettingError
 from ocbnn.core.words import listing, suggest
-from ocbnn.inference import AUTO, PLANS, Plan
+from ocbnn.inference import AUTO, PLANS, SGHMC, Plan
 from ocbnn.networks import MLP
 from ocbnn.projects.mirrors import inherited, plain_model, python_only
 from ocbnn.projects.mistakes import checked
@@ -63,7 +63,10 @@ def read_study(path: str | Path, folder: Path | None = None) -> Study:
     said = cast(StudyText, checked(StudyText, source.document(), source))
     _check_network(source, said)
     _check_task(source, said)
-    return Study(source, said, _rules(source, said), make_plan(source, said.inference))
+    plan = make_plan(source, said.inference)
+    if said.data.stream:
+        plan = _streaming(source, plan)
+    return Study(source, said, _rules(source, said), plan)
 
 
 def make_plan(source: Source, said: Inference) -> Plan | str:
@@ -78,6 +81,22 @@ def make_plan(source: Source, said: Inference) -> Plan | str:
             )
         return name
     return _plan(source, ("inference",), said.algorithm, settings)
+
+
+def _streaming(source: Source, plan: Plan | str) -> Plan:
+    """The same plan, if it takes batches of rows."""
+    if isinstance(plan, str):
+        return SGHMC(chains=4)  # What is chosen for tables that are too large.
+    if plan.is_batched:
+        return plan
+    place = ("inference", "algorithm")
+    batched = [name for name, kind in PLANS.items() if kind.is_batched]
+    raise source.mistake(
+        place if source.line_of(place) else ("data", "stream"),
+        f"{plan.label} needs all rows at every step, and `stream = true` reads them "
+        f"in batches. Write algorithm = one of {listing(map(repr, batched))} under "
+        "[inference], or leave stream out.",
+    )
 
 
 def _plan(

@@ -48,6 +48,8 @@ def database(
                 f"memory={memory!r} is no amount of memory: write 2GB or 800MB, say."
             ) from error
         with connection:
+            # DuckDB may write a bar of its own to stdout, among our results.
+            connection.execute("SET enable_progress_bar = false")
             try:
                 yield connection
             except duckdb.OutOfMemoryException as error:

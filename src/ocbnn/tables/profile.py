@@ -2,14 +2,18 @@
 
 import dataclasses
 import re
-from typing import Literal
+from typing import Literal, TypeAlias
 
+Kind: TypeAlias = Literal["number", "text", "mixed", "empty"]
 _EUROPEAN = re.compile(r"\s*[+-]?\d+(,\d+)?\s*")
 
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
     """One column of a table, summed up.
+
+    Beyond a million rows, `distinct` and `middle` are estimates, and `levels` those of
+    the first million.
 
     Attributes:
         name: The column.
@@ -27,7 +31,7 @@ class Profile:
     """
 
     name: str
-    kind: Literal["number", "text", "mixed", "empty"]
+    kind: Kind
     rows: int
     missing: int
     distinct: int

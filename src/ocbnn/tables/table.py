@@ -11,7 +11,7 @@ from jaxtyping import Float
 from ocbnn.core.errors import DataError
 from ocbnn.core.words import listing, shorten, suggest
 from ocbnn.tables.database import database, run
-from ocbnn.tables.profile import Profile
+from ocbnn.tables.profile import Kind, Profile
 from ocbnn.tables.source import find_source
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 # Kept in memory while rows are read; the rest of a large table stays on disk.
 MEMORY = "1GB"
 _MOST_LEVELS = 50
+# Rows of a table whose columns are no longer counted and sorted exactly.
+_LARGE = 1_000_000
 _NUMERIC = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL")
 
 
@@ -51,7 +53,7 @@ class Table:
         columns = [np.ma.filled(column.astype(float), np.nan) for column in found]
         for name, column in zip(names, columns, strict=True):
             if np.isnan(column).any() or np.isinf(column).any():
-                self._refuse_stray(name)
+                self.refuse_stray(name, start, stop)
         return np.stack(columns, axis=1)
 
     def texts(
@@ -63,37 +65,62 @@ class Table:
             None if one is np.ma.masked or one is None else str(one) for one in found
         ]
 
-    def profile(self, name: str) -> Profile:
-        """What is in a column."""
-        text, number = self._text(name), self._number(name)
-        present, numbers, distinct, whole, low, high, middle = self._one(
-            f"SELECT count({text}), count({number}), count(DISTINCT {text}), "
-            f"coalesce(bool_and({number} = floor({number})), false), min({number}), "
-            f"max({number}), quantile_cont({number}, [0.25, 0.5, 0.75]) FROM rows"
-        )
+    def kind(self, name: str) -> Kind:
+        """Whether a column holds numbers or words."""
+        present, numbers = self._counts(name)
         kind = "number" if numbers == present else "mixed"
-        kind = "empty" if present == 0 else "text" if numbers < present / 2 else kind
+        return "empty" if present == 0 else "text" if numbers < present / 2 else kind
+
+    def missing(self, name: str) -> int:
+        """How many rows have no value there."""
+        return self.rows - self._counts(name)[0]
+
+    def whole_rows(self, numbers: Sequence[str], texts: Sequence[str]) -> int:
+        """How many rows have all of these numbers and texts."""
+        cells = [*map(self._number, numbers), *map(self._text, texts)]
+        present = " AND ".join(f"({cell}) IS NOT NULL" for cell in cells)
+        return self._one(f"SELECT count(*) FROM rows WHERE {present}")[0]
+
+    def profile(self, name: str) -> Profile:
+        """What is in a column; of a large table, partly an estimate."""
+        value, number, kind = self._value(name), self._number(name), self.kind(name)
+        is_large = self.rows > _LARGE
+        distinct = f"count(DISTINCT {value})"
+        middle = f"quantile_cont({number}, [0.25, 0.5, 0.75])"
+        if is_large:  # Exact ones would keep every value.
+            distinct = f"approx_count_distinct({value})"
+            middle = f"approx_quantile({number}, [0.25, 0.5, 0.75])"
+        distinct, whole, low, high, middle = self._one(
+            f"SELECT {distinct}, coalesce(bool_and({number} = floor({number})), false),"
+            f" min({number}), max({number}), {middle} FROM rows"
+        )
         numeric = {}
-        if numbers:
+        if low is not None:
             numeric = {"low": low, "high": high, "middle": tuple(middle)}
+        if is_large and whole and high - low + 1 == self.rows < 1.1 * distinct:
+            distinct = self.rows  # They are numbered, as far as can be told.
         return Profile(
             name,
             kind,
             self.rows,
-            self.rows - present,
-            distinct,
+            self.missing(name),
+            min(distinct, self.rows),
             whole=kind == "number" and whole,
-            levels=self.levels(name, _MOST_LEVELS),
+            levels=self.levels(name, _MOST_LEVELS, among=_LARGE),
             stray=self._stray(name) if kind == "mixed" else None,
             **numeric,
         )
 
-    def levels(self, name: str, most: int) -> tuple[str, ...]:
-        """The most frequent values of a column as text, ties in their own order."""
-        level = self._level(name)
+    def levels(self, name: str, most: int, among: int | None = None) -> tuple[str, ...]:
+        """The most frequent values of a column as text, ties in their own order.
+
+        `among` counts only so many rows, the first ones.
+        """
+        level, end = self._level(name), self.rows if among is None else among
         rows = self._all(
             f"SELECT {level} AS level, count(*) AS n FROM rows WHERE {level} IS NOT "
-            f"NULL GROUP BY level ORDER BY n DESC, level LIMIT {int(most)}"
+            f"NULL AND rowid < {int(end)} GROUP BY level ORDER BY n DESC, level LIMIT "
+            f"{int(most)}"
         )
         return tuple(row[0] for row in rows)
 
@@ -174,6 +201,10 @@ class Table:
         words = ", ".join(_literal(word) for word in MISSING)
         return f"CASE WHEN {plain} IN ({words}) THEN NULL ELSE {plain} END"
 
+    def _value(self, name: str) -> str:
+        # Text that is made of numbers takes far longer to compare.
+        return self._number(name) if self._is_numeric(name) else self._text(name)
+
     def _number(self, name: str) -> str:
         cell = self._cell(name) if self._is_numeric(name) else self._text(name)
         return f"nullif(TRY_CAST({cell} AS DOUBLE), 'nan'::DOUBLE)"
@@ -190,8 +221,7 @@ class Table:
     def _as_read(self, name: str, path: Path) -> str:
         cell = self._cell(name)
         if path.suffix == ".parquet" and not self._is_numeric(name):
-            kind = self.profile(name).kind
-            cell = self._number(name) if kind == "number" else cell
+            cell = self._number(name) if self.kind(name) == "number" else cell
         return f"{cell} AS {_quoted(name)}"
 
     # What goes to the database.
@@ -214,16 +244,33 @@ class Table:
     def _one(self, query: str) -> tuple[Any, ...]:
         return next(iter(self._all(query)), ())
 
-    def _stray(self, name: str) -> tuple[str, int] | None:
+    def _counts(self, name: str) -> tuple[int, int]:
+        """How many values there are, and how many of them are numbers."""
+        value, number = self._value(name), self._number(name)
+        present, numbers = self._one(
+            f"SELECT count({value}), count({number}) FROM rows"
+        )
+        return present, numbers
+
+    def _stray(
+        self, name: str, start: int = 0, stop: int | None = None
+    ) -> tuple[str, int] | None:
         text, number = self._text(name), self._number(name)
+        end = self.rows if stop is None else stop
         found = self._one(
             f"SELECT {text}, rowid + 1 FROM rows WHERE {text} IS NOT NULL AND "
-            f"({number} IS NULL OR isinf({number})) ORDER BY rowid LIMIT 1"
+            f"({number} IS NULL OR isinf({number})) AND rowid >= {int(start)} AND "
+            f"rowid < {int(end)} ORDER BY rowid LIMIT 1"
         )
         return (found[0], found[1]) if found else None
 
-    def _refuse_stray(self, name: str) -> None:
-        stray = self._stray(name)
+    def refuse_stray(self, name: str, start: int = 0, stop: int | None = None) -> None:
+        """Refuse a column with a value that is no finite number.
+
+        Raises:
+            DataError: Naming the first such value and its row.
+        """
+        stray = self._stray(name, start, stop)
         if stray is None:
             return
         text, row = stray

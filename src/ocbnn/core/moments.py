@@ -1,0 +1,66 @@
+"""Means, spreads and ranges of columns, gathered block by block."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+
+class Moments(NamedTuple):
+    """What is known of the columns of some rows.
+
+    Attributes:
+        rows: How many there are.
+        mean: Each column's mean.
+        squares: The sum of squared distances from it.
+        low: Each column's least number.
+        high: Its greatest.
+    """
+
+    rows: int
+    mean: Float[np.ndarray, " columns"]
+    squares: Float[np.ndarray, " columns"]
+    low: Float[np.ndarray, " columns"]
+    high: Float[np.ndarray, " columns"]
+
+    @classmethod
+    def of(cls, block: np.ndarray) -> "Moments":
+        """Those of rows in memory."""
+        table = np.asarray(block, float)
+        mean = table.mean(axis=0)
+        squares = np.sum((table - mean) ** 2, axis=0)
+        return cls(len(table), mean, squares, table.min(axis=0), table.max(axis=0))
+
+    @classmethod
+    def over(cls, blocks: Iterable[np.ndarray]) -> "Moments":
+        """Those of all rows together.
+
+        >>> Moments.over([np.array([[1.0]]), np.array([[2.0], [6.0]])]).scale
+        array([2.1602469])
+        """
+        found = None
+        for block in blocks:
+            here = cls.of(block)
+            found = here if found is None else found._joined(here)
+        assert found is not None
+        return found
+
+    @property
+    def scale(self) -> Float[np.ndarray, " columns"]:
+        """Standard deviations; one for a column that never changes."""
+        # Its spread would be rounding error, not always zero; its range is zero.
+        deviation = np.sqrt(self.squares / self.rows)
+        return np.where(self.high > self.low, deviation, 1.0)
+
+    def _joined(self, other: "Moments") -> "Moments":
+        # Sums of plain squares would cancel where means are large.
+        rows = self.rows + other.rows
+        apart, share = other.mean - self.mean, other.rows / rows
+        return Moments(
+            rows,
+            self.mean + share * apart,
+            self.squares + other.squares + apart**2 * self.rows * share,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+        )

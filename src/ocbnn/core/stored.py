@@ -1,0 +1,234 @@
+"""Rows that stay in a file: read by number, some at a time, as a model wants them.
+
+A mapped file looks like an array that is larger than memory. What was read of it counts
+as the process's own until it is dropped, so that is done after every few megabytes; the
+system keeps what it has room for, and hands it back quickly.
+"""
+
+import abc
+import hashlib
+import mmap
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+# What the system may bring in around every place that is read, in bytes: Linux maps
+# large pages where it keeps a file in such (2 MiB a row were measured, on 6.18).
+_AROUND = 2**21
+# Mapped bytes after which all of them are dropped.
+_MOST_MAPPED = 2**27
+# Rows of one block while a whole table is gone through.
+_BLOCK_BYTES = 2**23
+_MARKED_ROWS = 1000
+
+
+class FileRows:
+    """Rows as they are in a file: read when they are asked for, and not kept.
+
+    An array in memory will do as well. Two are equal when they are the same part of the
+    same file, unchanged.
+    """
+
+    def __init__(self, table: np.ndarray) -> None:
+        self._table, self._touched = table, 0
+        self._place = _place(table)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As an array's."""
+        return self._table.shape
+
+    def take(self, numbers: Int[np.ndarray, " some"]) -> np.ndarray:
+        """Rows by number."""
+        step = max(1, _MOST_MAPPED // self._reach)
+        found = np.empty((len(numbers), *self.shape[1:]), self._table.dtype)
+        for start in range(0, len(numbers), step):
+            some = numbers[start : start + step]
+            self._make_room(len(some) * self._reach)
+            found[start : start + step] = self._table[some]
+        return found
+
+    def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
+        """All rows, in order, each block with the number of its first one."""
+        width = max(1, self._table.nbytes // max(1, len(self._table)))
+        step = max(1, _BLOCK_BYTES // width)
+        for start in range(0, len(self._table), step):
+            self._make_room(_BLOCK_BYTES)
+            yield start, np.array(self._table[start : start + step])
+
+    def fingerprint(self) -> str:
+        """Shape, kind and some rows as short text, wherever the file may be."""
+        some = np.linspace(0, len(self._table) - 1, _MARKED_ROWS).astype(int)
+        rows = np.ascontiguousarray(self.take(np.unique(some)))
+        digest = hashlib.sha256(rows.tobytes()).hexdigest()[:16]
+        return f"{self._table.dtype}{list(self.shape)} {digest}"
+
+    @property
+    def _reach(self) -> int:
+        """Bytes that reading one row anywhere may map."""
+        row = self._table[:1]
+        pieces = 1 if row.flags.c_contiguous else row.size
+        return row.nbytes + _AROUND * pieces
+
+    def _make_room(self, wanted: int) -> None:
+        """Drop what was read before, once more of it is mapped than should be."""
+        if self._touched + wanted > _MOST_MAPPED:
+            self._touched = 0
+            _drop(self._table)
+        self._touched += wanted
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FileRows) and other._place == self._place
+
+    def __hash__(self) -> int:
+        return hash(self._place)
+
+    def __repr__(self) -> str:
+        return f"FileRows({self.shape} at {self._place[0]})"
+
+
+class Stored(abc.ABC):
+    """Rows of a file as a model takes them.
+
+    Compiled functions hold it as static data: those of equal ones are shared.
+    """
+
+    def __init__(self, rows: FileRows) -> None:
+        self.rows = rows
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As an array's."""
+        return self.rows.shape
+
+    @property
+    @abc.abstractmethod
+    def dtype(self) -> np.dtype:
+        """What compiled code is given."""
+
+    @abc.abstractmethod
+    def _converted(self, rows: np.ndarray) -> np.ndarray: ...
+
+    @abc.abstractmethod
+    def _how(self) -> bytes:
+        """What decides the conversion."""
+
+    def take(
+        self, numbers: Int[np.ndarray, "..."], kind: np.dtype | None = None
+    ) -> np.ndarray:
+        """Rows by number, in the place of the numbers."""
+        rows = self._converted(self.rows.take(np.ravel(numbers)))
+        rows = rows.astype(self.dtype if kind is None else kind)
+        return rows.reshape(*np.shape(numbers), *self.shape[1:])
+
+    def fingerprint(self) -> str:
+        """The rows and their conversion as short text."""
+        how = hashlib.sha256(self._how()).hexdigest()[:16]
+        return f"{self.rows.fingerprint()} {how}"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Stored)
+            and type(other) is type(self)
+            and (other.rows, other._how()) == (self.rows, self._how())
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.rows, self._how()))
+
+
+@jax.tree_util.register_static
+class StoredNumbers(Stored):
+    """Columns of numbers, converted to standard units in double precision."""
+
+    def __init__(self, rows: FileRows, mean: np.ndarray, scale: np.ndarray) -> None:
+        super().__init__(rows)
+        self._mean, self._scale = mean, scale
+
+    @property
+    def dtype(self) -> np.dtype:
+        """As precise as JAX is set to be."""
+        return jnp.zeros(()).dtype
+
+    def _converted(self, rows: np.ndarray) -> np.ndarray:
+        return (np.asarray(rows, float) - self._mean) / self._scale
+
+    def _how(self) -> bytes:
+        return np.stack([self._mean, self._scale]).tobytes()
+
+
+@jax.tree_util.register_static
+class StoredClasses(Stored):
+    """A column of labels, converted to class numbers."""
+
+    def __init__(self, rows: FileRows, classes: np.ndarray) -> None:
+        super().__init__(rows)
+        self._classes = classes
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Class numbers are small."""
+        return np.dtype(np.int32)
+
+    def _converted(self, rows: np.ndarray) -> np.ndarray:
+        return np.searchsorted(self._classes, rows)
+
+    def _how(self) -> bytes:
+        return repr(self._classes.tolist()).encode()
+
+
+def is_mapped(table: Any) -> bool:
+    """Whether this is an array whose numbers are in a file."""
+    return isinstance(table, np.memmap) and _map_of(table) is not None
+
+
+def fetch(X: Stored, Y: Stored, numbers: Int[Array, " batch"]) -> tuple[Array, Array]:
+    """The same rows of two tables, inside compiled code.
+
+    The files are read once for all that share the numbers, and once for all numbers
+    where they differ, as those of chains that run abreast do.
+    """
+    # Decided while compiling: the thread that reads knows nothing of JAX's settings.
+    kinds = (np.dtype(X.dtype), np.dtype(Y.dtype))
+    shapes = tuple(
+        jax.ShapeDtypeStruct((*numbers.shape, *table.shape[1:]), kind)
+        for table, kind in zip((X, Y), kinds, strict=True)
+    )
+
+    def read(numbers: Any) -> tuple[np.ndarray, np.ndarray]:
+        chosen = np.asarray(numbers)
+        return X.take(chosen, kinds[0]), Y.take(chosen, kinds[1])
+
+    return jax.pure_callback(read, shapes, numbers, vmap_method="expand_dims")
+
+
+def _map_of(table: np.ndarray) -> Any:
+    return getattr(table, "_mmap", None)
+
+
+def _place(table: np.ndarray) -> tuple[Any, ...]:
+    """Which part of which file it is, or which array of this process."""
+    mapped, path = _map_of(table), getattr(table, "filename", None)
+    if mapped is None or path is None or not os.path.exists(path):
+        return (f"address {id(table)}",)
+    about = os.stat(path)
+    start = table.__array_interface__["data"][0]
+    start -= np.frombuffer(mapped, np.uint8).__array_interface__["data"][0]
+    # A view tells the offset of the whole array; only where its map begins is used.
+    start += table.offset - table.offset % mmap.ALLOCATIONGRANULARITY  # pyright: ignore
+    layout = (start, table.shape, table.strides, table.dtype.str)
+    return (str(path), about.st_size, about.st_mtime_ns, *layout)
+
+
+def _drop(table: np.ndarray) -> None:
+    mapped = _map_of(table)
+    # A private map may hold changes of its own, which would be lost.
+    if mapped is None or getattr(table, "mode", "c") == "c":
+        return
+    if hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+        mapped.madvise(mmap.MADV_DONTNEED)
