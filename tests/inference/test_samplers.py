@@ -113,9 +113,12 @@ def test_svgd_starts_as_wide_as_told():
     assert np.allclose(wide.std(axis=0), 3 * usual.std(axis=0), rtol=1e-4)
 
 
-@pytest.mark.parametrize("accelerated", [False, True])
-def test_stein_direction_is_the_papers_equation(float64, monkeypatch, accelerated):
+@pytest.mark.parametrize(("accelerated", "many"), [(False, 9), (True, 9), (False, 5)])
+def test_stein_direction_is_the_papers_equation(
+    float64, monkeypatch, accelerated, many
+):
     monkeypatch.setattr("ocbnn.inference.svgd.is_accelerated", lambda: accelerated)
+    monkeypatch.setattr("ocbnn.inference.svgd._MANY", many)
     rng = np.random.default_rng(0)
     w, g = rng.normal(size=(6, 3)), rng.normal(size=(6, 3))
     w[1] = w[0]  # so that some distances are the same

@@ -133,6 +133,7 @@ class HamiltonianChain(StartedAlgorithm):
             state.tuning,
             state.memory,
             state.phase.position,
+            state.phase.gradient,
             info.acceptance,
             self.stages[index],
             self.target_acceptance,

@@ -29,7 +29,7 @@ from ocbnn.inference.descent import DescentPlan
 from ocbnn.inference.optimisers import Optimiser, adagrad, late_fading_adam
 from ocbnn.inference.trees import mean_square
 
-_FEW_PAIRS = 4096
+_FEW_PAIRS, _MANY = 4096, 1024
 
 
 class Particles(NamedTuple):
@@ -117,8 +117,7 @@ def stein_direction(positions: Position, grads: Position) -> tuple[Position, Arr
     norms = jnp.diagonal(gram)
     squared = jnp.maximum(norms[:, None] + norms[None, :] - 2.0 * gram, 0.0)
     count = squared.shape[0]
-    # NumPy's, because JAX would find them anew at every step.
-    median = _median(squared[np.triu_indices(count, 1)])
+    median = _median_of_pairs(squared)
     bandwidth = jnp.maximum(median / jnp.log(count + 1.0), 1e-12)
     kernel = jnp.exp(-squared / bandwidth)
     pull = jnp.sum(kernel, axis=1)
@@ -143,9 +142,19 @@ def _spread_out(leaf: Array, factor: float) -> Array:
     return centre + (leaf - centre) * jnp.asarray(factor, leaf.dtype)
 
 
-def _median(values: Float[Array, " pairs"]) -> Array:
-    lower, upper = (values.size - 1) // 2, values.size // 2
-    if is_accelerated() and values.size <= _FEW_PAIRS:
+def _median_of_pairs(squared: Float[Array, "particles particles"]) -> Array:
+    """The median of what is above the diagonal, which is zero."""
+    count = squared.shape[0]
+    pairs = count * (count - 1) // 2
+    lower, upper = (pairs - 1) // 2, pairs // 2
+    if count > _MANY:
+        # Where the pairs are would be a constant of gigabytes. In a sort of the whole
+        # matrix the diagonal comes first, and then every pair twice.
+        ordered = jnp.sort(squared.ravel())
+        return 0.5 * (ordered[count + 2 * lower] + ordered[count + 2 * upper])
+    # NumPy's, because JAX would find them anew at every step.
+    values = squared[np.triu_indices(count, 1)]
+    if is_accelerated() and pairs <= _FEW_PAIRS:
         # Comparing all with all is one pass there, where sorting takes many.
         rank = jnp.sum(values[None, :] <= values[:, None], axis=1)
         ranked = lambda k: jnp.min(jnp.where(rank > k, values, jnp.inf))
