@@ -28,8 +28,12 @@ def check(found):
         assert one["gap"] < 1e-6, name
 
 
-def test_eight_devices_draw_what_one_draws(tmp_path):
+def test_eight_devices_draw_what_one_draws():
     check(differences("particles", "model"))
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_another_number_of_devices(tmp_path):
     found = differences("chains", folder=str(tmp_path / "run"))
     check(found)
     assert found["chains"]["resumed"] < 1e-6

@@ -47,6 +47,7 @@ def check(tmp_path, name, count, expected):
         assert gap(expected, tmp_path / f"all-{number}.npz") < 1e-6
 
 
+@pytest.mark.slow
 def test_four_processes_draw_what_one_draws(tmp_path, particles):
     check(tmp_path, "particles", 4, particles)
 

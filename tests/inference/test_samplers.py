@@ -17,6 +17,7 @@ from ocbnn.inference import (
     judge,
     sample,
 )
+from ocbnn.inference.adaptation import SLOW, WINDOW_END, Tuning, adapt, remember
 from ocbnn.inference.svgd import stein_direction
 from tests.inference.densities import (
     COVARIANCE,
@@ -200,3 +201,20 @@ def test_a_seed_decides_every_draw_whatever_the_number_of_threads():
     assert np.array_equal(runs[0], runs[1])
     assert not np.array_equal(runs[0], runs[2])
     assert not np.array_equal(runs[0][0], runs[0][1])
+
+
+def test_warm_up_learns_scales_from_few_moves(float64):
+    rng = np.random.default_rng(0)
+    sds = np.array([0.1, 1.0, 3.0])
+    tuning = Tuning(jnp.asarray(0.1), jnp.ones(3))
+    memory, last = remember(tuning), 99
+    for move in range(last + 1):
+        position = jnp.asarray(sds * rng.normal(size=3))
+        stage = jnp.asarray(WINDOW_END if move == last else SLOW)
+        slope = -position / sds**2
+        tuning, memory = adapt(
+            tuning, memory, position, slope, jnp.asarray(0.8), stage, 0.8
+        )
+    # The variance of a hundred positions alone would be 14 % off, typically.
+    np.testing.assert_allclose(tuning.inverse_mass, sds**2, rtol=0.02)
+    assert float(memory.slopes.seen) == 0

@@ -51,7 +51,7 @@ def gap(one, other):
     return max(jax.tree.leaves(gaps))
 
 
-SIMILAR = {"sghmc", "ensemble"}  # share their code with the others
+SIMILAR = {"sgld", "vi", "sghmc", "ensemble"}  # read rows by the code of SVGD
 
 
 def marked(name):

@@ -104,10 +104,8 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
             self.classes_ = stream.classes
             codes = np.searchsorted(self.classes_, y)
         if len(self.classes_) < 2:
-            only, rows = (
-                str(self.classes_[0]),
-                len(y) if stream is None else stream.rows,
-            )
+            only = str(self.classes_[0])
+            rows = len(y) if stream is None else stream.rows
             raise DataError(
                 f"y has one class only, {only!r}, in all of its {rows} rows. A "
                 "classifier needs at least two classes to tell apart."
