@@ -112,6 +112,7 @@ def test_the_arrangement_for_accelerators_computes_the_same(name, float64, monke
 
     plain = everything(weights)
     monkeypatch.setattr("ocbnn.networks.mlp.is_accelerated", lambda: True)
+    monkeypatch.setattr("ocbnn.networks.activations.is_accelerated", lambda: True)
     program = str(jax.make_jaxpr(network.batch)(weights, xs))
     assert "optimization_barrier" in program
     compare = lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ocbnn.core.accelerated import is_accelerated
 from ocbnn.core.errors import SettingError
 
 Activation = Callable[[Float[Array, "*shape"]], Float[Array, "*shape"]]
@@ -13,8 +14,9 @@ Activation = Callable[[Float[Array, "*shape"]], Float[Array, "*shape"]]
 
 def rbf(z: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """The paper's radial basis unit, `exp(-z²)`."""
-    # A product, because a power is computed in a pass of its own on a GPU.
-    return jnp.exp(-(z * z))
+    # A GPU computes a power in a pass of its own. A processor computes the slope of a
+    # product so: a step of SVGD with batches of 4096 took 1.5 times as long.
+    return jnp.exp(-(z * z if is_accelerated() else z**2))
 
 
 ACTIVATIONS: dict[str, Activation] = {
