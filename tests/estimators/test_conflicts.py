@@ -80,6 +80,7 @@ def test_the_page_is_narrow_and_the_dictionary_is_json(report):
         report["x"]
 
 
+@pytest.mark.slow
 def test_a_second_fit_tells_what_weights_cannot(model):
     plain = model.conflicts()["cap"]
     assert plain.held_out is None or not plain.is_reweighted
@@ -103,6 +104,7 @@ def test_a_name_that_is_taken_is_refused(model):
         model.conflicts("cap: if 0 <= dose <= 1 then effect >= 0")
 
 
+@pytest.mark.slow
 def test_classes_and_expectations_have_rows_too():
     clinic = OCBNNClassifier(
         "odd: if 1 <= x <= 2 then y in {low} [weight=1]",

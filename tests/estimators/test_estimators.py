@@ -129,6 +129,7 @@ def test_estimators_work_in_a_pipeline_and_a_grid_search():
     assert clone(regressor(rule)).get_params()["rules"] == [rule]
 
 
+@pytest.mark.slow
 def test_a_rule_means_the_same_in_metres_and_in_millimetres():
     metres = regressor("m: if 3 <= x <= 5 then y >= 1", inference=SHORT).fit(X, Y)
     millis = regressor(

@@ -97,6 +97,7 @@ def test_diagnostics_can_be_drawn(model):
             model.plot_diagnostics("trace", at=wrong)
 
 
+@pytest.mark.slow
 def test_particles_report_their_distance_and_no_r_hat():
     stein = regressor(LOW, inference=SVGD(particles=12, iterations=100)).fit(X, Y)
     report = stein.report()

@@ -306,6 +306,7 @@ def test_settings_that_are_none_cannot_be_left_out(model, tmp_path):
 
 
 @pytest.mark.usefixtures("float64")
+@pytest.mark.slow
 def test_double_precision_comes_back_or_says_so(tmp_path):
     made = fitted()
     made.save(tmp_path / "m")

@@ -159,6 +159,7 @@ def regressor(**settings):
 
 
 @pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.slow
 def test_a_truncated_model_predicts_nothing_beyond_the_limits():
     plain, limited = regressor().fit(X, Y), regressor(truncate=True).fit(X, Y)
     assert plain.limits_ is None

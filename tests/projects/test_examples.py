@@ -10,11 +10,18 @@ from ocbnn.projects.fitting import fit_study
 from ocbnn.projects.predicting import load_model
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+# One is enough for every day.
+DAILY = "credit"
 TINY = {"chains": 1, "warmup": 20, "draws": 10, "max_depth": 3, "climb": 50}
 
 
+def marked(path):
+    marks = [pytest.mark.slow] * (path.stem != DAILY)
+    return pytest.param(path, marks=marks, id=path.stem)
+
+
 @pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*map(marked, EXAMPLES)])
 def test_an_example_can_be_fitted_loaded_and_checked(path, tmp_path, monkeypatch):
     monkeypatch.setattr(studies, "_QUICK", TINY)
     found = fit_study(path, tmp_path / "out", quick=True, progress=False)
