@@ -112,6 +112,18 @@ def test_ctrl_c_in_one_stops_all(study, tmp_path):
     assert (tmp_path / "out" / "report.json").exists()
 
 
+@pytest.mark.slow
+def test_others_that_do_not_come_are_told_of(study):
+    hasty = f"import ocbnn.cli.distributed as d; d._PATIENCE = 5; {LISTENING}"
+    first, other = start(2, ["-c", hasty, "fit", study, "--distributed"])
+    other.kill()
+    other.communicate()
+    ((code, _, said),) = finish([first])
+    assert code != 0
+    assert "waiting for the other processes" in said
+    assert "did not find each other in 5 seconds" in said.splitlines()[-1]
+
+
 def test_without_others_it_says_what_to_set(study):
     shown = run("fit", str(study), "--distributed")
     assert shown.returncode == 2

@@ -6,7 +6,7 @@ import pytest
 
 from ocbnn import SVGD, VI, OCBNNClassifier, OCBNNRegressor, load
 from ocbnn.core.errors import DataError, SettingError
-from ocbnn.core.moments import Moments
+from ocbnn.core.moments import ColumnMoments
 from ocbnn.core.stored import Stored
 from ocbnn.estimators import streams
 
@@ -104,7 +104,6 @@ def test_a_saved_model_keeps_the_rows_that_it_looked_at(models, tmp_path):
 
 
 def test_arviz_gets_all_but_the_likelihood(models):
-    pytest.importorskip("arviz")
     found = models[1].to_arviz()
     assert "f" in found.posterior
     assert not hasattr(found, "log_likelihood")
@@ -154,6 +153,6 @@ def test_exact_algorithms_read_a_small_file_and_refuse_a_large_one(tmp_path):
 def test_moments_of_blocks_are_those_of_the_whole():
     rng = np.random.default_rng(0)
     whole = rng.normal([1e9, 0.0, 3.0], [1e-2, 1.0, 0.0], (1000, 3))
-    found = Moments.over([whole[:100], whole[100:101], whole[101:]])
+    found = ColumnMoments.over([whole[:100], whole[100:101], whole[101:]])
     np.testing.assert_allclose(found.mean, whole.mean(axis=0), rtol=1e-14, atol=1e-15)
     np.testing.assert_allclose(found.scale, [*whole.std(axis=0)[:2], 1.0], rtol=1e-4)

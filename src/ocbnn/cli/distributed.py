@@ -25,6 +25,13 @@ def join_others(folder: Path) -> None:
     said = settings(os.environ)
     import jax  # noqa: PLC0415 (heavy)
 
+    place = said.get("coordinator_address", "the first")
+    alone = (
+        f"--distributed: the processes did not find each other in {_PATIENCE} seconds. "
+        f"Start all of them, and check that {place} can be reached from each."
+    )
+    note(f"waiting for the other processes, {_PATIENCE} seconds at most")
+    have_last_word(alone)  # JAX ends a process that waited in vain.
     try:
         jax.distributed.initialize(**said, initialization_timeout=_PATIENCE)
     except ValueError as error:
@@ -35,12 +42,8 @@ def join_others(folder: Path) -> None:
             "for each."
         ) from None
     except RuntimeError as error:
-        raise LostProcessError(
-            f"--distributed: the processes did not find each other in {_PATIENCE} "
-            "seconds. Start all of them, and check that "
-            f"{said.get('coordinator_address', 'the first')} can be reached from each. "
-            f"JAX says: {str(error).splitlines()[0][:200]}"
-        ) from None
+        gist = str(error).splitlines()[0][:200]
+        raise LostProcessError(f"{alone} JAX says: {gist}") from None
     _keep_stdout()
     is_first = jax.process_index() == 0
     have_last_word(

@@ -52,6 +52,7 @@ class LastWord:
         With `patience`, this process waits so long before it ends early: it is the one
         without which JAX ends the others, who may have something to say.
         """
+        self.withdraw()
         self.patience = patience
         self._witness = subprocess.Popen(
             [sys.executable, "-S", "-c", _WITNESS, f"ocbnn: {message}\n"],

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 
-class Moments(NamedTuple):
+class ColumnMoments(NamedTuple):
     """What is known of the columns of some rows.
 
     Attributes:
@@ -25,7 +25,7 @@ class Moments(NamedTuple):
     high: Float[np.ndarray, " columns"]
 
     @classmethod
-    def of(cls, block: np.ndarray) -> "Moments":
+    def of(cls, block: np.ndarray) -> "ColumnMoments":
         """Those of rows in memory."""
         table = np.asarray(block, float)
         mean = table.mean(axis=0)
@@ -33,10 +33,10 @@ class Moments(NamedTuple):
         return cls(len(table), mean, squares, table.min(axis=0), table.max(axis=0))
 
     @classmethod
-    def over(cls, blocks: Iterable[np.ndarray]) -> "Moments":
+    def over(cls, blocks: Iterable[np.ndarray]) -> "ColumnMoments":
         """Those of all rows together.
 
-        >>> Moments.over([np.array([[1.0]]), np.array([[2.0], [6.0]])]).scale
+        >>> ColumnMoments.over([np.array([[1.0]]), np.array([[2.0], [6.0]])]).scale
         array([2.1602469])
         """
         found = None
@@ -53,11 +53,11 @@ class Moments(NamedTuple):
         deviation = np.sqrt(self.squares / self.rows)
         return np.where(self.high > self.low, deviation, 1.0)
 
-    def _joined(self, other: "Moments") -> "Moments":
+    def _joined(self, other: "ColumnMoments") -> "ColumnMoments":
         # Sums of plain squares would cancel where means are large.
         rows = self.rows + other.rows
         apart, share = other.mean - self.mean, other.rows / rows
-        return Moments(
+        return ColumnMoments(
             rows,
             self.mean + share * apart,
             self.squares + other.squares + apart**2 * self.rows * share,

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ocbnn.core.moments import Moments
+from ocbnn.core.moments import ColumnMoments
 
 
 class Units(eqx.Module):
@@ -37,11 +37,13 @@ class Units(eqx.Module):
     ) -> "Units":
         """Units of some data; a column without spread is only shifted."""
         return cls.measured(
-            Moments.of(X), None if Y is None else Moments.of(Y), outputs
+            ColumnMoments.of(X), None if Y is None else ColumnMoments.of(Y), outputs
         )
 
     @classmethod
-    def measured(cls, X: Moments, Y: Moments | None, outputs: int) -> "Units":
+    def measured(
+        cls, X: ColumnMoments, Y: ColumnMoments | None, outputs: int
+    ) -> "Units":
         """Units of data that were gone through already."""
         if Y is None:
             return cls(X.mean, X.scale, np.zeros(outputs), np.ones(outputs))

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocbnn.core.errors import SettingError
-from ocbnn.core.moments import Moments
+from ocbnn.core.moments import ColumnMoments
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower, observation_noise
 from ocbnn.estimators.names import row_names, target_names
@@ -277,7 +277,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         Y = y[:, None] if y.ndim == 1 else y
         names = target_names(self.outputs, original, Y.shape[1])
         if must_vary:
-            refuse_constant(Moments.of(Y), names)
+            refuse_constant(ColumnMoments.of(Y), names)
         return X, Y, Schema(self._input_names(), names)
 
     def _units(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ocbnn.core.errors import DataError, SettingError
-from ocbnn.core.moments import Moments
+from ocbnn.core.moments import ColumnMoments
 from ocbnn.core.stored import (
     FileRows,
     Stored,
@@ -44,8 +44,8 @@ class Stream:
 
     X: FileRows
     Y: FileRows
-    x: Moments
-    y: Moments | None
+    x: ColumnMoments
+    y: ColumnMoments | None
     classes: np.ndarray | None
     seen: tuple[np.ndarray, np.ndarray]
 
@@ -80,7 +80,7 @@ def open_stream(model: Any, X: Any, y: Any, *, classes: bool) -> Stream | None:
         return None
     names = input_names(model.inputs, None, X.shape[1])
     inner = FileRows(X)
-    x = Moments.over(_finite(inner, names))
+    x = ColumnMoments.over(_finite(inner, names))
     outer = FileRows(y if classes or y.ndim == 2 else y[:, None])
     some = _some(len(X))
     seen = inner.take(some), FileRows(y).take(some)
@@ -88,7 +88,7 @@ def open_stream(model: Any, X: Any, y: Any, *, classes: bool) -> Stream | None:
         name = target_names(model.outputs, y, 1)
         return Stream(inner, outer, x, None, _classes(outer, name), seen)
     names = target_names(model.outputs, y, outer.shape[1])
-    found = Moments.over(_finite(outer, names))
+    found = ColumnMoments.over(_finite(outer, names))
     refuse_constant(found, names)
     return Stream(inner, outer, x, found, None, seen)
 
@@ -161,7 +161,7 @@ def _some(rows: int) -> np.ndarray:
     return np.sort(chosen)
 
 
-def refuse_constant(found: Moments, names: tuple[str, ...]) -> None:
+def refuse_constant(found: ColumnMoments, names: tuple[str, ...]) -> None:
     """Refuse outputs that never change."""
     constant = np.flatnonzero(found.low == found.high)
     if len(constant) and found.rows > 1:
