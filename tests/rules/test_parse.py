@@ -31,6 +31,8 @@ def test_text_of_a_rule_reads_back_as_an_equal_rule(rule):
         ),
         ("if x ≤ \u22121 then y ≥ x^2", require(y >= x**2, where=x <= -1)),
         ("gap: y > 1 [strength = 1e3]", require(y > 1, name="gap", strength=1e3)),
+        ("y > 1 [strength=hard]", require(y > 1, strength="hard")),
+        ("y > 1 [strength=soft]", require(y > 1)),
         ("y ~ Normal(5 - x, .5)", expect(y, 5 - x, sd=0.5)),
         (
             "y ~ 0.5*Normal(x, 1) + 0.5*Normal(2, 3) [per=region]",
@@ -120,6 +122,7 @@ def test_a_chain_is_a_conjunction():
         ("min(y) < 3", 0, "two or more"),
         ("y < 3 [stregth=2]", 7, "Did you mean `strength`"),
         ("y < 3 [strength=-2]", 16, "positive"),
+        ("y < 3 [strength=ferm]", 16, "Did you mean `firm`"),
         ("y < 3 [points=2.5]", 14, "whole number"),
         ("y < 3 [per=box]", 11, "region"),
         ("y < 3 [literal=3]", 15, "`yes` or `no`"),

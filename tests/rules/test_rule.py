@@ -60,7 +60,7 @@ def test_only_settings_that_differ_are_printed():
     ("setting", "advice"),
     [
         ({"strength": 0}, "`strength` is a positive"),
-        ({"strength": "high"}, "`strength` is a positive number, got str"),
+        ({"strength": "high"}, "`strength` is a positive number or one of soft, firm"),
         ({"strength": float("nan")}, "positive finite"),
         ({"points": 0}, "whole number"),
         ({"points": 2.5}, "whole number"),
@@ -78,6 +78,19 @@ def test_settings_out_of_range_are_refused(setting, advice):
     ((name, value),) = setting.items()
     with pytest.raises(SettingError, match=advice):
         check_setting(name, value)
+
+
+def test_strength_is_a_number_or_a_word():
+    given = ("soft", 5, "firm", "hard")
+    rules = [require(y > 1, strength=strength) for strength in given]
+    assert [rule.held for rule in rules] == ["soft", "soft", "firm", "hard"]
+    assert [rule.gamma for rule in rules] == [10_000.0, 5.0, 10_000.0, 10_000.0]
+    assert [str(rule) for rule in rules] == [
+        "y > 1",
+        "y > 1 [strength=5]",
+        "y > 1 [strength=firm]",
+        "y > 1 [strength=hard]",
+    ]
 
 
 def test_a_rule_checks_its_settings():

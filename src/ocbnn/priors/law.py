@@ -59,7 +59,7 @@ class Law(eqx.Module):
         # the points it shouts down any data.
         self.at_each = rule.weight is None and isinstance(claim, Expectation)
         self.numbers = jnp.asarray(numbers, float)
-        usual = rule.strength if isinstance(claim, Forbidden) else 1.0
+        usual = rule.gamma if isinstance(claim, Forbidden) else 1.0
         self.weight = jnp.asarray(usual if rule.weight is None else rule.weight, float)
         match claim:
             case Forbidden():

@@ -71,7 +71,15 @@ def _check_settings(rule: Rule, claim: BoundClaim) -> None:
         AllowedClasses: "`weight`, `allowed` and `forbidden` say how strict it is",
         CustomTerm: "put it into `log_g`",
     }[type(claim)]
+    if rule.held != "soft" and isinstance(claim, Expectation | CustomTerm):
+        raise RuleError(
+            f"strength={rule.held} needs a claim that outputs keep or break, and "
+            f"({rule.claim}) is none. Say where outputs must lie: "
+            "`require(y.between(a, b), ...)`, in text `a <= y <= b`."
+        )
     for name in idle:
+        if name == "strength" and rule.held != "soft":
+            continue
         if getattr(rule, name) != usual[name]:
             raise RuleError(
                 f"{name}={getattr(rule, name)} has no effect on a claim of this kind: "

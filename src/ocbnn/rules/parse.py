@@ -181,7 +181,8 @@ def _value(parser: Parser, key: str) -> object:
         if word.text not in _YES:
             raise parser.fail(f"`literal` is `yes` or `no`, found {word}", word)
         return _YES[word.text]
-    if key in ("per", "sampler"):
+    in_words = key == "strength" and parser.here.kind == "name"
+    if key in ("per", "sampler") or in_words:
         word = parser.advance().text
         while parser.sees("-"):
             parser.advance()

@@ -8,13 +8,19 @@ from typing import Any, Literal, TypeAlias
 
 from ocbnn.core.errors import RuleError
 from ocbnn.rules.conditions import Condition, as_condition
-from ocbnn.rules.settings import DEFAULT_TAU, check_setting, positive
+from ocbnn.rules.settings import (
+    DEFAULT_STRENGTH,
+    DEFAULT_TAU,
+    check_setting,
+    positive,
+)
 from ocbnn.rules.tree import Expression, as_expression
 from ocbnn.rules.words import shorten, spell_number
 
 # Strings print as text; anything else is the user's own and is compared by identity.
 Sampler: TypeAlias = Any
 Per: TypeAlias = Literal["point", "region"]
+Held: TypeAlias = Literal["soft", "firm", "hard"]
 
 RULE_NAME = re.compile(r"[\w \-]+")
 
@@ -97,7 +103,7 @@ class Rule:
     claim: Claim
     where: Condition | None = None
     name: str | None = None
-    strength: float = 10_000.0
+    strength: float | Held = DEFAULT_STRENGTH
     points: int = 50
     weight: float | None = None
     allowed: float = 10.0
@@ -120,6 +126,16 @@ class Rule:
             value = check_setting(field.name, getattr(self, field.name))
             object.__setattr__(self, field.name, value)
 
+    @property
+    def held(self) -> Held:
+        """How strictly the rule is held: at a price, firmly, or without exception."""
+        return self.strength if isinstance(self.strength, str) else "soft"
+
+    @property
+    def gamma(self) -> float:
+        """What a violation costs; where that is found by itself, what it starts at."""
+        return DEFAULT_STRENGTH if isinstance(self.strength, str) else self.strength
+
     def _key(self) -> tuple[object, ...]:
         own = self.sampler is not None and not isinstance(self.sampler, str)
         fields = (getattr(self, field.name) for field in dataclasses.fields(self)[:-1])
@@ -139,7 +155,9 @@ class Rule:
 
     def _options(self) -> list[str]:
         spelled = {
-            "strength": spell_number(self.strength),
+            "strength": self.strength
+            if isinstance(self.strength, str)
+            else spell_number(self.strength),
             "points": str(self.points),
             "weight": "" if self.weight is None else spell_number(self.weight),
             "allowed": spell_number(self.allowed),

@@ -7,6 +7,9 @@ from ocbnn.core.errors import SettingError
 from ocbnn.rules.words import shorten, suggest
 
 SAMPLERS = ("like-data", "box")
+# How strictly a rule is held, in words, and what "soft" is as a number: the paper's γ.
+HELD = ("soft", "firm", "hard")
+DEFAULT_STRENGTH = 10_000.0
 DEFAULT_TAU = (15.0, 2.0)
 
 
@@ -17,6 +20,7 @@ def check_setting(setting: str, value: object) -> object:
     20
     """
     checks = {
+        "strength": _strength,
         "points": _count,
         "tau": _pair,
         "per": _per,
@@ -44,6 +48,18 @@ def positive(value: object, setting: str) -> float:
             "off, leave it out."
         )
     return number
+
+
+def _strength(value: object) -> object:
+    if not isinstance(value, str):
+        return positive(value, "strength")
+    if value not in HELD:
+        raise SettingError(
+            f"`strength` is a positive number or one of {', '.join(HELD)}, got "
+            f"{shorten(value)!r}.{suggest(value, HELD)} Write `strength=1e4` or "
+            "`strength=firm`."
+        )
+    return DEFAULT_STRENGTH if value == "soft" else value
 
 
 def _count(value: object) -> int:

@@ -16,7 +16,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from ocbnn.rules.conditions import Condition, as_condition
-from ocbnn.rules.rule import Custom, Expect, Per, Rule, Sampler
+from ocbnn.rules.rule import Custom, Expect, Held, Per, Rule, Sampler
 from ocbnn.rules.settings import positive
 from ocbnn.rules.tree import as_expression
 
@@ -24,15 +24,17 @@ from ocbnn.rules.tree import as_expression
 class Settings(TypedDict, total=False):
     """How a rule is held; every verb takes these.
 
-    `strength` is γ; `points` is at how many inputs the rule is felt; `weight` is how
-    often the density of an expectation or class rule counts in all (left out, once per
-    point for an expectation and once for a class rule); `allowed` and `forbidden` are
+    `strength` is γ, or a word: "soft" (the usual γ), "firm" (γ and points are found so
+    that functions keep the rule), "hard" (no exception is possible); `points` is at how
+    many inputs the rule is felt; `weight` is how often the density of an expectation or
+    class rule counts in all (left out, once per point for an expectation and once for a
+    class rule); `allowed` and `forbidden` are
     Dirichlet α; `tau` is the soft indicator's (τ0, τ1) and `literal` drops its ¼;
     `sampler` draws the points.
     """
 
     name: str | None
-    strength: float
+    strength: float | Held
     points: int
     weight: float | None
     allowed: float
