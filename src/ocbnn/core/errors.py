@@ -32,6 +32,10 @@ class InferenceError(OcbnnError, RuntimeError):
     """Inference that cannot go on, with the part of the density at fault."""
 
 
+class CertificateError(OcbnnError, ValueError):
+    """A certificate that cannot be made, or that does not stand."""
+
+
 class StorageError(OcbnnError, ValueError):
     """A file that cannot be written, or that is not what it should be."""
 

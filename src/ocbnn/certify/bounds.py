@@ -1,0 +1,206 @@
+"""Bounds on a network over a box of inputs, by linear relaxation.
+
+Each activation lies between two lines on the interval that its unit can reach. Going
+backwards through the layers with those lines gives an affine function of the inputs
+that bounds an output from below, and its least value over a box is known. Reference:
+Zhang, Weng, Chen, Hsieh and Daniel (2018).
+
+Sound in floating point: coefficients are rounded, but a rounded coefficient is off by a
+known share of its size, and no value that it is multiplied with is larger than known.
+All such errors are added up, four times over, and subtracted.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ocbnn.certify.intervals import Interval
+from ocbnn.certify.shapes import Lines, Shape, lines, slope_range
+from ocbnn.core.types import Along
+from ocbnn.networks.mlp import Layer
+
+Box = Interval  # of inputs, one interval for each
+# Half the distance of numbers around one, in double precision.
+_UNIT = 2.0**-53
+_SAFETY = 4.0
+
+
+class Functionals(NamedTuple):
+    """Affine functions of outputs and inputs, `outputs @ y + inputs @ x + constant`.
+
+    The constants may be rounded, each by a few units in the last place of its `size`.
+    """
+
+    outputs: Float[Array, "count outputs"]
+    inputs: Float[Array, "count inputs"]
+    constant: Float[Array, " count"]
+    size: Float[Array, " count"]
+
+
+class Bounded(NamedTuple):
+    """What is known about some functionals over a box.
+
+    Attributes:
+        range: Bounds on each.
+        tilt: The slopes of the affine function that bounds each from below.
+        influence: How much of the looseness each input's width is to blame for.
+    """
+
+    range: Interval
+    tilt: Float[Array, "count inputs"]
+    influence: Float[Array, " inputs"]
+
+
+class _Hidden(NamedTuple):
+    """A hidden layer over a box."""
+
+    layer: Layer
+    bounded: Lines
+    gap: Float[Array, " units"]
+    size: Float[Array, " units"]  # no unit's input is larger
+    values: Interval  # of the activations
+    inputs: Interval  # of what they are applied to
+
+
+def bound_network(
+    weights: Sequence[Layer], shape: Shape, box: Box, asked: Functionals
+) -> Bounded:
+    """Bound functionals of a network over a box of its inputs, for one draw."""
+    *inner, last = weights
+    hidden = _through(inner, shape, box)
+    size = _size(last, hidden[-1].values if hidden else box)
+    both = lambda rows: jnp.concatenate([rows, -rows])
+    rows = Functionals(
+        both(asked.outputs),
+        both(asked.inputs),
+        both(asked.constant),
+        jnp.concatenate([asked.size, asked.size]),
+    )
+    lower, tilt, blame = _lowest(hidden, box, last, size, rows)
+    count = asked.constant.shape[0]
+    influence = _influence(hidden, box, tilt, blame)
+    return Bounded(Interval(lower[:count], -lower[count:]), tilt[:count], influence)
+
+
+def bound_slopes(
+    weights: Sequence[Layer], shape: Shape, box: Box, along: Along
+) -> Interval:
+    """Bound the derivative of every output along one input, for one draw."""
+    (column,) = along
+    *inner, last = weights
+    hidden = _through(inner, shape, box)
+    unit = jnp.zeros_like(box.low).at[column].set(1.0)
+    slopes = Interval(unit, unit)
+    for one in hidden:
+        slopes = _affine(one.layer._replace(bias=0.0 * one.layer.bias), slopes)
+        reach = slope_range(shape, *one.inputs)
+        corners = jnp.stack([a * b for a in slopes for b in reach])
+        margin = _SAFETY * _UNIT * jnp.max(jnp.abs(corners), axis=0)
+        slopes = Interval(
+            jnp.min(corners, axis=0) - margin, jnp.max(corners, axis=0) + margin
+        )
+    return _affine(last._replace(bias=0.0 * last.bias), slopes)
+
+
+def _through(inner: Sequence[Layer], shape: Shape, box: Box) -> list[_Hidden]:
+    """Every hidden layer over the box, the first one first."""
+    hidden: list[_Hidden] = []
+    for layer in inner:
+        before = hidden[-1].values if hidden else box
+        size = _size(layer, before)
+        reach = _affine(layer, before)
+        if hidden:
+            # Two ways to bound the same; both hold, so the tighter ends do.
+            eye = jnp.eye(layer.bias.shape[0], dtype=layer.bias.dtype)
+            units = eye.shape[0]
+            nothing = jnp.zeros((2 * units, box.low.shape[0]), eye.dtype)
+            both = Functionals(
+                jnp.concatenate([eye, -eye]), nothing, nothing[:, 0], nothing[:, 0]
+            )
+            lower, *_ = _lowest(hidden, box, layer, size, both)
+            reach = Interval(
+                jnp.maximum(reach.low, lower[:units]),
+                jnp.minimum(reach.high, -lower[units:]),
+            )
+        found = lines(shape, *reach)
+        middle = 0.5 * (reach.low + reach.high)
+        gap = (found.above - found.below) * middle + found.ceiling - found.floor
+        values = Interval(found.least, found.most)
+        hidden.append(_Hidden(layer, found, gap, size, values, reach))
+    return hidden
+
+
+def _lowest(
+    hidden: Sequence[_Hidden],
+    box: Box,
+    last: Layer,
+    size: Float[Array, " units"],
+    asked: Functionals,
+) -> tuple[Float[Array, " rows"], Float[Array, "rows inputs"], Array | None]:
+    """The least value of functionals of what the last layer puts out.
+
+    Also the slopes of the affine bound, and the coefficients of the first hidden layer.
+    """
+    rows, total = asked.outputs, asked.constant
+    doubt = asked.size + jnp.abs(total)
+    layer, blame, depth = last, None, 0
+    for one in (*reversed(hidden), None):
+        # `rows` are coefficients of what `layer` puts out.
+        total = total + rows @ layer.bias
+        doubt = doubt + jnp.abs(rows) @ size
+        depth += 8 + sum(layer.weight.shape)
+        rows = rows @ layer.weight.T
+        if one is None:
+            break
+        blame = rows
+        positive, negative = jnp.maximum(rows, 0.0), jnp.minimum(rows, 0.0)
+        bound = one.bounded
+        total = total + positive @ bound.floor + negative @ bound.ceiling
+        shift = jnp.maximum(jnp.abs(bound.floor), jnp.abs(bound.ceiling))
+        doubt = doubt + jnp.abs(rows) @ shift
+        rows = positive * bound.below[None] + negative * bound.above[None]
+        layer, size = one.layer, one.size
+    tilt = rows + asked.inputs
+    least = jnp.maximum(tilt, 0.0) @ box.low + jnp.minimum(tilt, 0.0) @ box.high
+    doubt = doubt + (jnp.abs(rows) + jnp.abs(asked.inputs)) @ _reach(box)
+    depth += 8 + box.low.shape[0]
+    return least + total - _SAFETY * depth * _UNIT * doubt, tilt, blame
+
+
+def _affine(layer: Layer, values: Interval) -> Interval:
+    """What an affine map makes of intervals."""
+    positive, negative = jnp.maximum(layer.weight, 0.0), jnp.minimum(layer.weight, 0.0)
+    low = values.low @ positive + values.high @ negative + layer.bias
+    high = values.high @ positive + values.low @ negative + layer.bias
+    depth = 8 + 2 * layer.weight.shape[0]
+    margin = _SAFETY * depth * _UNIT * _size(layer, values)
+    return Interval(low - margin, high + margin)
+
+
+def _size(layer: Layer, values: Interval) -> Float[Array, " units"]:
+    return _reach(values) @ jnp.abs(layer.weight) + jnp.abs(layer.bias)
+
+
+def _reach(values: Interval) -> Array:
+    return jnp.maximum(jnp.abs(values.low), jnp.abs(values.high))
+
+
+def _influence(
+    hidden: Sequence[_Hidden], box: Box, tilt: Array, blame: Array | None
+) -> Float[Array, " inputs"]:
+    """Looseness in the first layer by input, and a little of each input's own effect.
+
+    Only what to split next depends on it, never whether a bound is true.
+    """
+    width = box.high - box.low
+    own = jnp.sum(jnp.abs(tilt), axis=0) * width
+    if blame is None:
+        return own
+    first = hidden[0]
+    parts = jnp.abs(first.layer.weight) * width[:, None]
+    whole = jnp.sum(parts, axis=0)
+    shares = parts / jnp.where(whole > 0, whole, 1.0)[None]
+    loose = jnp.sum(jnp.abs(blame), axis=0) * first.gap
+    return shares @ loose + 0.05 * own

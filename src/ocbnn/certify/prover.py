@@ -1,0 +1,275 @@
+"""Whether one draw keeps a rule on one box, asked for many draws and boxes at once."""
+
+import functools
+import itertools
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from ocbnn.certify.bounds import Bounded, Functionals, bound_network, bound_slopes
+from ocbnn.certify.intervals import Interval
+from ocbnn.certify.shapes import SHAPES, Shape
+from ocbnn.certify.statement import Statement, ranges, statement_of
+from ocbnn.core.cores import cores
+from ocbnn.core.errors import CertificateError
+from ocbnn.core.units import Units
+from ocbnn.networks import MLP, Network
+from ocbnn.networks.mlp import Layer
+from ocbnn.rules import BoundRule
+from ocbnn.rules.tree import Slot
+
+# Bytes of coefficients held at a time by each core.
+_ROOM = 2**25
+_MOST = 512
+# Standardised ends are widened by this many parts of the numbers they come from.
+_ROUNDING = 2.0**-50
+
+Boxes = Float[np.ndarray, "boxes inputs"]
+DrawNumbers = Int[np.ndarray, " boxes"]
+
+
+class Judged(NamedTuple):
+    """What is known about boxes, each for one draw.
+
+    Attributes:
+        holds: The rule is kept at every input of the box: proved.
+        broken: Its claim is broken at every one: proved.
+        influence: Which input to divide the box along next.
+        worst: Two inputs of the box at which it is broken if anywhere, by guess.
+        suspicious: Whether it seems broken at each of them: not proved.
+    """
+
+    holds: Bool[np.ndarray, " boxes"]
+    broken: Bool[np.ndarray, " boxes"]
+    influence: Float[np.ndarray, "boxes inputs"]
+    worst: Float[np.ndarray, "boxes 2 inputs"]
+    suspicious: Bool[np.ndarray, "boxes 2"]
+
+
+class _Asked(NamedTuple):
+    """Everything of a question that is a number."""
+
+    weights: tuple[Layer, ...]  # with a leading axis of draws
+    functionals: Functionals
+    x_mean: Float[Array, " inputs"]
+    x_scale: Float[Array, " inputs"]
+    y_scale: Float[Array, " outputs"]
+
+
+class Prover:
+    """A rule, and draws of a network that may keep it."""
+
+    def __init__(
+        self, network: Network, weights: Any, units: Units | None, bound: BoundRule
+    ) -> None:
+        if type(network) is not MLP or network.activation not in SHAPES:
+            raise CertificateError(
+                "certificates are for fully connected networks (MLP) with one of the "
+                f"activations {', '.join(SHAPES)}, and this network is "
+                f"{type(network).__name__}. Check its rules at points with "
+                "check_rules()."
+            )
+        self.bound = bound
+        self._shape = SHAPES[network.activation]
+        self._statement, table = statement_of(bound)
+        known = units or Units.plain(network.inputs, network.outputs)
+        with jax.enable_x64(True):
+            double = lambda a: jnp.asarray(np.asarray(a), jnp.float64)
+            self._asked = _Asked(
+                jax.tree.map(double, weights),
+                table.standard(known),
+                *map(double, (known.x_mean, known.x_scale, known.y_scale)),
+            )
+        self.draws = int(self._asked.weights[0].bias.shape[0])
+        self._chunk = _chunk_size(network)
+
+    def judge(self, draws: DrawNumbers, low: Boxes, high: Boxes) -> Judged:
+        """Bound the rule on boxes, each for one draw."""
+        chunks = list(_chunks(self._chunk, draws, low, high))
+        if len(chunks) == 1:
+            parts = [self._run(chunks[0])]
+        else:
+            with ThreadPoolExecutor(cores()) as pool:
+                parts = list(pool.map(self._run, chunks))
+        whole = map(np.concatenate, zip(*parts, strict=True))
+        return Judged(*(part[: len(draws)] for part in whole))
+
+    def is_broken(self, draws: DrawNumbers, points: Boxes) -> Bool[np.ndarray, " _"]:
+        """Whether the rule is broken at points, each for one draw: proved."""
+        inside = self.bound.region.contains(points)
+        return inside & self.judge(draws, points, points).broken
+
+    def values(self, draw: int, point: np.ndarray) -> np.ndarray:
+        """One draw's outputs at one point, in the network's own units."""
+        with jax.enable_x64(True):
+            weights = jax.tree.map(lambda a: a[draw], self._asked.weights)
+            inner = (jnp.asarray(point) - self._asked.x_mean) / self._asked.x_scale
+            return np.asarray(_forward(weights, self._shape, inner))
+
+    def _run(self, chunk: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        # The setting belongs to a thread, so each one asks for it.
+        with jax.enable_x64(True):
+            found = _judge(self._shape, self._statement, self._asked, *chunk)
+            return tuple(np.asarray(part) for part in found)
+
+
+def _chunk_size(network: MLP) -> int:
+    """How many boxes fit: a power of two."""
+    widths = (network.inputs, *network.hidden, network.outputs)
+    weights = sum(a * b for a, b in itertools.pairwise(widths))
+    widest = max(network.hidden, default=1)
+    numbers = 2 * weights + 20 * sum(widths)
+    if len(network.hidden) > 1:
+        numbers += 6 * widest * widest
+    return int(np.clip(2 ** int(np.log2(_ROOM / (8 * numbers))), 16, _MOST))
+
+
+def _chunks(
+    size: int, draws: DrawNumbers, low: Boxes, high: Boxes
+) -> Iterator[tuple[np.ndarray, ...]]:
+    """Chunks of one size, so that little is compiled; the last box fills them up."""
+    for start in range(0, len(draws), size):
+        rows = np.minimum(np.arange(start, start + size), len(draws) - 1)
+        yield draws[rows], low[rows], high[rows]
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _judge(
+    shape: Shape,
+    statement: Statement,
+    asked: _Asked,
+    draws: Array,
+    low: Array,
+    high: Array,
+) -> tuple[Array, ...]:
+    def one(draw: Array, low: Array, high: Array) -> tuple[Array, ...]:
+        weights = jax.tree.map(lambda a: a[draw], asked.weights)
+        found, slots = _bounds(weights, shape, statement, asked, low, high)
+        where = [_out_of_reach(term, slots) for term in statement.region]
+        claim = [_out_of_reach(term, slots) for term in statement.claim]
+        # Every way to break the rule needs a part of the region and a forbidden case.
+        outside, kept = jnp.all(jnp.stack(where)), jnp.all(jnp.stack(claim))
+        worst = _guesses(statement, found, slots, low, high)
+        suspicious = jax.vmap(
+            lambda x: _seems_broken(weights, shape, statement, asked, x)
+        )(worst)
+        broken = [
+            jnp.all(jnp.stack([part.high < 0 for part in term]))
+            for term in ranges(statement.claim, slots)
+        ]
+        proved = (outside | kept, jnp.any(jnp.stack(broken)))
+        return *proved, found.influence, worst, suspicious
+
+    return jax.vmap(one)(draws, low, high)
+
+
+def _bounds(
+    weights: tuple[Layer, ...],
+    shape: Shape,
+    statement: Statement,
+    asked: _Asked,
+    low: Array,
+    high: Array,
+) -> tuple[Bounded, list[Interval]]:
+    """Bounds on every slot of the statement over a box in a person's units."""
+    box = Interval(
+        *(
+            (end - asked.x_mean) / asked.x_scale
+            + sign * _ROUNDING * (jnp.abs(end) + jnp.abs(asked.x_mean)) / asked.x_scale
+            for sign, end in ((-1.0, low), (1.0, high))
+        )
+    )
+    found = bound_network(weights, shape, box, asked.functionals)
+    slots = [Interval(a, b) for a, b in zip(*found.range, strict=True)]
+    along = {column: None for _, column in statement.slopes}
+    slopes = {c: bound_slopes(weights, shape, box, (c,)) for c in along}
+    for output, column in statement.slopes:
+        # A network's own slope is in its own units.
+        unit = asked.y_scale[output] / asked.x_scale[column]
+        part = Interval(*(end[output] * unit for end in slopes[column]))
+        size = _ROUNDING * jnp.maximum(jnp.abs(part.low), jnp.abs(part.high))
+        slots.append(Interval(part.low - size, part.high + size))
+    if statement.slopes:
+        # Bounds on slopes are loose where units can reach much.
+        reach = jnp.sum(jnp.abs(weights[0].weight), axis=1) * (box.high - box.low)
+        found = found._replace(influence=found.influence + reach)
+    return found, slots
+
+
+def _out_of_reach(term: tuple[Any, ...], slots: list[Interval]) -> Array:
+    """Whether some statement of an intersection is false throughout the box."""
+    if not term:
+        return jnp.zeros((), bool)
+    parts = ranges((term,), slots)[0]
+    false = [
+        part.low >= 0 if atom.strict else part.low > 0
+        for atom, part in zip(term, parts, strict=True)
+    ]
+    return jnp.any(jnp.stack(false))
+
+
+def _guesses(
+    statement: Statement,
+    found: Bounded,
+    slots: list[Interval],
+    low: Array,
+    high: Array,
+) -> Float[Array, "2 inputs"]:
+    """The middle of the box, and the corner to which the weakest bound points."""
+    level = jnp.zeros_like(low)
+    best, tilts = [], []
+    for term, parts in zip(
+        statement.claim, ranges(statement.claim, slots), strict=True
+    ):
+        lows = jnp.stack([part.low for part in parts])
+        leans = jnp.stack(
+            [
+                found.tilt[atom.expr.place]
+                if isinstance(atom.expr, Slot)
+                and atom.expr.place < statement.functionals
+                else level
+                for atom in term
+            ]
+        )
+        best.append(jnp.max(lows))
+        tilts.append(leans[jnp.argmax(lows)])
+    tilt = jnp.stack(tilts)[jnp.argmin(jnp.stack(best))]
+    middle = 0.5 * (low + high)
+    corner = jnp.where(tilt > 0, low, jnp.where(tilt < 0, high, middle))
+    return jnp.stack([middle, corner])
+
+
+def _seems_broken(
+    weights: tuple[Layer, ...],
+    shape: Shape,
+    statement: Statement,
+    asked: _Asked,
+    x: Array,
+) -> Array:
+    """The claim at one point in plain arithmetic, rounding aside."""
+    inner = (x - asked.x_mean) / asked.x_scale
+    forward = lambda at: _forward(weights, shape, at)
+    asks = asked.functionals
+    values = asks.outputs @ forward(inner) + asks.inputs @ inner + asks.constant
+    slots = [Interval(value, value) for value in values]
+    for output, column in statement.slopes:
+        unit = jnp.zeros_like(inner).at[column].set(1.0 / asked.x_scale[column])
+        slope = jax.jvp(forward, (inner,), (unit,))[1] * asked.y_scale
+        slots.append(Interval(slope[output], slope[output]))
+    cases = [
+        jnp.all(jnp.stack([part.low <= 0 for part in term]))
+        for term in ranges(statement.claim, slots)
+    ]
+    return jnp.any(jnp.stack(cases))
+
+
+def _forward(weights: tuple[Layer, ...], shape: Shape, x: Array) -> Array:
+    *inner, last = weights
+    for layer in inner:
+        x = shape.function(x @ layer.weight + layer.bias)
+    return x @ last.weight + last.bias
