@@ -9,6 +9,7 @@ import typer
 
 from ocbnn import __version__
 from ocbnn.cli.bench import bench
+from ocbnn.cli.certify import certify
 from ocbnn.cli.compiled import keep_compiled
 from ocbnn.cli.data import data as data_commands
 from ocbnn.cli.ending import fail, stop
@@ -21,7 +22,7 @@ CODES = {
     0: "done",
     1: "the work failed: a table or file that cannot be used",
     2: "the command or the study file is written wrongly",
-    3: "check: a rule does not hold",
+    3: "check, certify: a rule does not hold",
     130: "stopped by Ctrl-C",
 }
 
@@ -34,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (init, fit, resume, report, predict, check, bench):
+for command in (init, fit, resume, report, predict, check, certify, bench):
     app.command()(command)
 app.add_typer(data_commands, name="data")
 

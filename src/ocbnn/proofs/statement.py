@@ -11,10 +11,10 @@ from typing import TypeAlias
 import jax.numpy as jnp
 import numpy as np
 
-from ocbnn.certify.bounds import Functionals
-from ocbnn.certify.intervals import Interval, range_of
 from ocbnn.core.errors import CertificateError
 from ocbnn.core.units import Units
+from ocbnn.proofs.bounds import Functionals
+from ocbnn.proofs.intervals import Interval, range_of
 from ocbnn.rules import (
     AllowedClasses,
     And,
@@ -48,7 +48,8 @@ class Statement:
     so that what is compiled for one rule serves another of the same form.
 
     Attributes:
-        region: Where the rule speaks, a union of intersections of atoms.
+        region: Where the rule speaks, a union of intersections of atoms; everywhere
+            when it is a box.
         claim: What is forbidden there.
         slopes: An output and an input for each slope that is spoken of.
         functionals: How many slots are functionals.
@@ -87,7 +88,9 @@ def statement_of(bound: BoundRule) -> tuple[Statement, Table]:
     classes = schema.classes
     outputs = len(schema.outputs if classes is None else classes)
     reader = _Reader(outputs, len(schema.inputs))
-    where = bound.region.condition
+    # Every box that is looked at lies in the region's bounds; more there is to say
+    # only where the region is not all that lies between them.
+    where = None if bound.region.is_box else bound.region.condition
     region = ((),) if where is None else reader.terms(normal_form(where))
     claim = reader.terms(_forbidden(bound))
     found = Statement(region, claim, tuple(reader.slopes), len(reader.rows))

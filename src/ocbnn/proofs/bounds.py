@@ -16,10 +16,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ocbnn.certify.intervals import Interval
-from ocbnn.certify.shapes import Lines, Shape, lines, slope_range
 from ocbnn.core.types import Along
 from ocbnn.networks.mlp import Layer
+from ocbnn.proofs.intervals import Interval
+from ocbnn.proofs.shapes import Lines, Shape, lines, slope_range
 
 Box = Interval  # of inputs, one interval for each
 # Half the distance of numbers around one, in double precision.

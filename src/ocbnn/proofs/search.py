@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ocbnn.certify.prover import Prover
+from ocbnn.proofs.prover import Prover
 
 HOLDS, BROKEN, UNDECIDED = 1, -1, 0
 # A box this many times narrower than what it came from is not divided again.

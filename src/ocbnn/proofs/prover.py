@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ocbnn.certify.bounds import Bounded, Functionals, bound_network, bound_slopes
-from ocbnn.certify.intervals import Interval
-from ocbnn.certify.shapes import SHAPES, Shape
-from ocbnn.certify.statement import Statement, ranges, statement_of
 from ocbnn.core.cores import cores
 from ocbnn.core.errors import CertificateError
 from ocbnn.core.units import Units
 from ocbnn.networks import MLP, Network
 from ocbnn.networks.mlp import Layer
+from ocbnn.proofs.bounds import Bounded, Functionals, bound_network, bound_slopes
+from ocbnn.proofs.intervals import Interval
+from ocbnn.proofs.shapes import SHAPES, Shape
+from ocbnn.proofs.statement import Statement, ranges, statement_of
 from ocbnn.rules import BoundRule
 from ocbnn.rules.tree import Slot
 
