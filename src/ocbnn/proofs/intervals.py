@@ -2,7 +2,8 @@
 
 Every bound is moved outward by more than rounding can have moved it inward. Where an
 expression may be undefined (a root of less than zero, a division by zero) nothing is
-known, and the bounds are infinite.
+known, nor of anything made of it: the bounds are no numbers, which answer every
+comparison with no.
 """
 
 import functools
@@ -22,19 +23,16 @@ _TINY = 1e-290
 
 
 class Interval(NamedTuple):
-    """All numbers from `low` to `high`."""
+    """All numbers from `low` to `high`; nothing is known where those are NaN."""
 
     low: Float[Array, "..."]
     high: Float[Array, "..."]
 
 
 def outward(low: Array, high: Array) -> Interval:
-    """The same interval, widened by more than rounding; infinite where no number."""
-    low = low - _TRUST * jnp.abs(low) - _TINY
-    high = high + _TRUST * jnp.abs(high) + _TINY
+    """The same interval, widened by more than rounding."""
     return Interval(
-        jnp.where(jnp.isnan(low), -jnp.inf, low),
-        jnp.where(jnp.isnan(high), jnp.inf, high),
+        low - _TRUST * jnp.abs(low) - _TINY, high + _TRUST * jnp.abs(high) + _TINY
     )
 
 
@@ -67,16 +65,13 @@ def range_of(  # noqa: PLR0911 (one per kind of node)
 
 
 def _unknown(parts: Sequence[Interval]) -> Interval:
-    nothing = jnp.full_like(parts[0].low, jnp.inf)
-    return Interval(-nothing, nothing)
+    nothing = jnp.full_like(parts[0].low, jnp.nan)
+    return Interval(nothing, nothing)
 
 
 def _known(where: Array, interval: Interval) -> Interval:
-    """The interval where something is known, else everything."""
-    return Interval(
-        jnp.where(where, interval.low, -jnp.inf),
-        jnp.where(where, interval.high, jnp.inf),
-    )
+    """The interval where something is known."""
+    return Interval(*(jnp.where(where, end, jnp.nan) for end in interval))
 
 
 def _sum(a: Interval, b: Interval) -> Interval:
@@ -164,8 +159,8 @@ def _sine(a: Interval) -> Interval:
     high = jnp.where(meets(0.5 * jnp.pi), 1.0, jnp.maximum(*ends) + _TRUST)
     # Far out an angle is no longer known to much less than a turn.
     near = (jnp.abs(a.low) < 1e6) & (jnp.abs(a.high) < 1e6)
-    reach = jnp.ones_like(low)
-    return Interval(jnp.where(near, low, -reach), jnp.where(near, high, reach))
+    bounds = Interval(jnp.where(near, low, -1.0), jnp.where(near, high, 1.0))
+    return _known(~jnp.isnan(a.low + a.high), bounds)
 
 
 def _tangent(a: Interval) -> Interval:

@@ -1,0 +1,126 @@
+"""Proofs against brute force: no answer may be wrong."""
+
+import numpy as np
+import pytest
+
+from ocbnn.core.errors import CertificateError
+from ocbnn.core.units import Units
+from ocbnn.networks import MLP
+from ocbnn.proofs.prover import Prover
+from ocbnn.proofs.search import BROKEN, HOLDS, UNDECIDED, Roots, leaves, search
+from ocbnn.rules import Schema, bind
+from tests.proofs.networks import network, random_draws, values
+
+_LOOKS = 300
+
+
+def broken_somewhere(bound, draws, number, low, high, activation, rng):
+    """Whether a draw breaks a rule at some of many places of a box."""
+    inputs = len(low)
+    X = low + rng.random((_LOOKS, inputs)) * (high - low)
+    corners = np.array(np.meshgrid(*[[0, 1]] * inputs)).reshape(inputs, -1).T
+    X = np.concatenate([X, low + corners * (high - low)])
+    return not bound.holds(X, values(draws, number, X, activation)).all()
+
+
+SQUARE = "if -9 <= x0 <= 9 and -9 <= x1 <= 9 then "
+BALL = "if x0**2 + x1**2 + x2**2 <= 25 then "
+CASES = [
+    ((1, 6, 1), "rbf", "if -9 <= x0 <= 9 then y <= 1.5"),
+    ((2, 5, 1), "tanh", SQUARE + "not (-1 <= y <= 0.5)"),
+    ((3, 4, 4, 1), "relu", BALL + "y <= 3 + x0**2"),
+    ((2, 4, 2), "rbf", SQUARE + "y0 + 2 * y1 <= 1 or abs(y0 - x0) <= 2"),
+]
+
+
+@pytest.mark.parametrize(("widths", "activation", "text"), CASES)
+def test_no_proof_and_no_counterexample_is_wrong(widths, activation, text):
+    count = 2500
+    rng = np.random.default_rng(len(text))
+    draws = random_draws(rng, widths, count)
+    inputs = [f"x{i}" for i in range(widths[0])]
+    outputs = ["y"] if widths[-1] == 1 else [f"y{i}" for i in range(widths[-1])]
+    bound = bind(text, Schema(tuple(inputs), tuple(outputs)))
+    prover = Prover(network(widths, activation), draws, None, bound)
+    middle = rng.uniform(-2, 2, (count, widths[0]))
+    half = 10 ** rng.uniform(-2, 0.3, (count, widths[0]))
+    low, high = middle - half, middle + half
+    found = search(prover, Roots(np.arange(count), low, high), 600)
+    for number in range(count):
+        if found.status[number] == HOLDS:
+            args = (low[number], high[number], activation, rng)
+            assert not broken_somewhere(bound, draws, number, *args)
+        if found.status[number] == BROKEN:
+            x = found.broken_at[number]
+            assert np.all(low[number] <= x)
+            assert np.all(x <= high[number])
+            y = values(draws, number, x[None], activation)
+            assert not bound.holds(x[None], y).any()
+    # And it is of use: nearly everything is decided, either way.
+    assert np.mean(found.status == UNDECIDED) < 0.01
+    assert min(np.mean(found.status == HOLDS), np.mean(found.status == BROKEN)) > 0.05
+
+
+def test_rules_about_slopes_classes_and_expectations_are_decided():
+    rng = np.random.default_rng(5)
+    draws = random_draws(rng, (1, 5, 2), 200)
+    net = network((1, 5, 2), "rbf")
+    X = np.linspace(-1, 1, 501)[:, None]
+    logits = np.stack([values(draws, n, X, "rbf") for n in range(200)])
+    roots = Roots(np.arange(200), np.full((200, 1), -1.0), np.full((200, 1), 1.0))
+
+    slope = bind("if -1 <= x <= 1 then d(a, x) <= 1", Schema(("x",), ("a", "b")))
+    found = search(Prover(net, draws, None, slope), roots, 2000)
+    steepest = np.diff(logits[..., 0], axis=1).max(axis=1) / (X[1] - X[0])
+    assert np.all(steepest[found.status == HOLDS] <= 1)
+    assert np.all(steepest[found.status == BROKEN] > 0.98)
+    assert np.mean(found.status == UNDECIDED) < 0.02
+
+    classes = Schema(("x",), ("c",), ("low", "high"))
+    allowed = bind("if -1 <= x <= 1 then c in {high}", classes)
+    found = search(Prover(net, draws, None, allowed), roots, 2000)
+    margin = (logits[..., 1] - logits[..., 0]).min(axis=1)
+    assert np.all(margin[found.status == HOLDS] > 0)
+    assert np.all(margin[found.status == BROKEN] < 1e-4)
+    assert np.mean(found.status == UNDECIDED) < 0.02
+
+    near = bind("if -1 <= x <= 1 then a ~ Normal(x, 1)", Schema(("x",), ("a", "b")))
+    found = search(Prover(net, draws, None, near), roots, 2000)
+    away = np.abs(logits[..., 0] - X[:, 0]).max(axis=1)
+    assert np.all(away[found.status == HOLDS] <= 2)
+    assert np.all(away[found.status == BROKEN] > 1.999)
+
+
+def test_units_are_those_of_the_person():
+    rng = np.random.default_rng(6)
+    draws = random_draws(rng, (1, 5, 1), 100)
+    units = Units(*map(np.array, ([2e6], [1e3], [-50.0], [7.0])))
+    text = "if 1999000 <= x <= 2001000 then y <= -45"
+    prover = Prover(
+        network((1, 5, 1), "tanh"), draws, units, bind(text, Schema(("x",), ("y",)))
+    )
+    low, high = np.full((100, 1), 1.999e6), np.full((100, 1), 2.001e6)
+    found = search(prover, Roots(np.arange(100), low, high), 1000)
+    X = np.linspace(-1, 1, 301)[:, None]
+    top = np.array([values(draws, n, X, "tanh").max() for n in range(100)])
+    highest = -50 + 7 * top
+    assert np.all(highest[found.status == HOLDS] <= -45)
+    assert np.all(highest[found.status == BROKEN] > -45.001)
+    assert np.mean(found.status != UNDECIDED) > 0.98
+
+
+def test_boxes_of_a_proof_cover_the_whole():
+    low, high = np.array([0.0, 0.0]), np.array([1.0, 2.0])
+    lows, highs = leaves([0, 1, -1, -1, -1], low, high)
+    assert np.isclose(np.prod(highs - lows, axis=1).sum(), 2.0)
+    assert lows.tolist() == [[0.0, 0.0], [0.0, 1.0], [0.5, 0.0]]
+    for wrong in ([], [0, -1], [-1, -1], [5, -1, -1]):
+        with pytest.raises(ValueError, match="divisions of a box"):
+            leaves(wrong, low, high)
+
+
+def test_what_cannot_be_bounded_is_refused():
+    draws = random_draws(np.random.default_rng(7), (1, 3, 1), 2)
+    schema = Schema(("x",), ("y",))
+    with pytest.raises(CertificateError, match="curvature"):
+        Prover(MLP(1, 3, 1), draws, None, bind("d(y, x, x) >= 0", schema))
