@@ -160,7 +160,8 @@ class RuleCertificate(Page):
 
     def _where(self) -> Iterator[str]:
         if self.is_local:
-            yield f"Looked at around {len(self.places)} rows, each with its tolerance."
+            count = len(self.places)
+            yield f"Looked at around {count} row{'s' * (count > 1)}, with a tolerance."
         else:
             (place,) = self.places
             ends = zip(place.low, self.inputs, place.high, strict=True)
