@@ -16,8 +16,10 @@ from ocbnn.core.errors import CertificateError
 from ocbnn.core.units import Units
 from ocbnn.networks import MLP, Network
 from ocbnn.networks.mlp import Layer
-from ocbnn.proofs.bounds import Bounded, Functionals, bound_network, bound_slopes
+from ocbnn.proofs.attack import descend, slack
+from ocbnn.proofs.bounds import Bounded, bound_network, bound_slopes
 from ocbnn.proofs.intervals import Interval
+from ocbnn.proofs.question import Asked, asked, forward
 from ocbnn.proofs.shapes import SHAPES, Shape
 from ocbnn.proofs.statement import Statement, ranges, statement_of
 from ocbnn.rules import BoundRule
@@ -51,16 +53,6 @@ class Judged(NamedTuple):
     suspicious: Bool[np.ndarray, "boxes 2"]
 
 
-class _Asked(NamedTuple):
-    """Everything of a question that is a number."""
-
-    weights: tuple[Layer, ...]  # with a leading axis of draws
-    functionals: Functionals
-    x_mean: Float[Array, " inputs"]
-    x_scale: Float[Array, " inputs"]
-    y_scale: Float[Array, " outputs"]
-
-
 class Prover:
     """A rule, and draws of a network that may keep it."""
 
@@ -77,27 +69,24 @@ class Prover:
         self.bound = bound
         self._shape = SHAPES[network.activation]
         self._statement, table = statement_of(bound)
-        known = units or Units.plain(network.inputs, network.outputs)
         with jax.enable_x64(True):
-            double = lambda a: jnp.asarray(np.asarray(a), jnp.float64)
-            self._asked = _Asked(
-                jax.tree.map(double, weights),
-                table.standard(known),
-                *map(double, (known.x_mean, known.x_scale, known.y_scale)),
-            )
+            self._asked = asked(network, weights, units, table)
         self.draws = int(self._asked.weights[0].bias.shape[0])
         self._chunk = _chunk_size(network)
 
+    def attack(
+        self, draws: DrawNumbers, low: Boxes, high: Boxes
+    ) -> tuple[Boxes, Bool[np.ndarray, " boxes"]]:
+        """The input of each box that seems worst, and whether it breaks the rule.
+
+        Not proved.
+        """
+        points, slacks = self._mapped(_attack, draws, low, high)
+        return points, slacks <= 0
+
     def judge(self, draws: DrawNumbers, low: Boxes, high: Boxes) -> Judged:
         """Bound the rule on boxes, each for one draw."""
-        chunks = list(_chunks(self._chunk, draws, low, high))
-        if len(chunks) == 1:
-            parts = [self._run(chunks[0])]
-        else:
-            with ThreadPoolExecutor(cores()) as pool:
-                parts = list(pool.map(self._run, chunks))
-        whole = map(np.concatenate, zip(*parts, strict=True))
-        return Judged(*(part[: len(draws)] for part in whole))
+        return Judged(*self._mapped(_judge, draws, low, high))
 
     def is_broken(self, draws: DrawNumbers, points: Boxes) -> Bool[np.ndarray, " _"]:
         """Whether the rule is broken at points, each for one draw: proved."""
@@ -109,13 +98,27 @@ class Prover:
         with jax.enable_x64(True):
             weights = jax.tree.map(lambda a: a[draw], self._asked.weights)
             inner = (jnp.asarray(point) - self._asked.x_mean) / self._asked.x_scale
-            return np.asarray(_forward(weights, self._shape, inner))
+            return np.asarray(forward(weights, self._shape, inner))
 
-    def _run(self, chunk: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-        # The setting belongs to a thread, so each one asks for it.
-        with jax.enable_x64(True):
-            found = _judge(self._shape, self._statement, self._asked, *chunk)
-            return tuple(np.asarray(part) for part in found)
+    def _mapped(
+        self, function: Any, draws: DrawNumbers, low: Boxes, high: Boxes
+    ) -> list[np.ndarray]:
+        """What a compiled function answers, chunk by chunk, on all cores."""
+
+        def run(chunk: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+            # The setting belongs to a thread, so each one asks for it.
+            with jax.enable_x64(True):
+                found = function(self._shape, self._statement, self._asked, *chunk)
+                return tuple(np.asarray(part) for part in found)
+
+        chunks = list(_chunks(self._chunk, draws, low, high))
+        if len(chunks) == 1:
+            parts = [run(chunks[0])]
+        else:
+            with ThreadPoolExecutor(cores()) as pool:
+                parts = list(pool.map(run, chunks))
+        whole = map(np.concatenate, zip(*parts, strict=True))
+        return [part[: len(draws)] for part in whole]
 
 
 def _chunk_size(network: MLP) -> int:
@@ -142,7 +145,7 @@ def _chunks(
 def _judge(
     shape: Shape,
     statement: Statement,
-    asked: _Asked,
+    asked: Asked,
     draws: Array,
     low: Array,
     high: Array,
@@ -155,15 +158,29 @@ def _judge(
         # Every way to break the rule needs a part of the region and a forbidden case.
         outside, kept = jnp.all(jnp.stack(where)), jnp.all(jnp.stack(claim))
         worst = _guesses(statement, found, slots, low, high)
-        suspicious = jax.vmap(
-            lambda x: _seems_broken(weights, shape, statement, asked, x)
-        )(worst)
+        slacks = jax.vmap(lambda x: slack(weights, shape, statement, asked, x))(worst)
         broken = [
             jnp.all(jnp.stack([part.high < 0 for part in term]))
             for term in ranges(statement.claim, slots)
         ]
         proved = (outside | kept, jnp.any(jnp.stack(broken)))
-        return *proved, found.influence, worst, suspicious
+        return *proved, found.influence, worst, slacks <= 0
+
+    return jax.vmap(one)(draws, low, high)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _attack(
+    shape: Shape,
+    statement: Statement,
+    asked: Asked,
+    draws: Array,
+    low: Array,
+    high: Array,
+) -> tuple[Array, Array]:
+    def one(draw: Array, low: Array, high: Array) -> tuple[Array, Array]:
+        weights = jax.tree.map(lambda a: a[draw], asked.weights)
+        return descend(weights, shape, statement, asked, low, high)
 
     return jax.vmap(one)(draws, low, high)
 
@@ -172,7 +189,7 @@ def _bounds(
     weights: tuple[Layer, ...],
     shape: Shape,
     statement: Statement,
-    asked: _Asked,
+    asked: Asked,
     low: Array,
     high: Array,
 ) -> tuple[Bounded, list[Interval]]:
@@ -242,34 +259,3 @@ def _guesses(
     middle = 0.5 * (low + high)
     corner = jnp.where(tilt > 0, low, jnp.where(tilt < 0, high, middle))
     return jnp.stack([middle, corner])
-
-
-def _seems_broken(
-    weights: tuple[Layer, ...],
-    shape: Shape,
-    statement: Statement,
-    asked: _Asked,
-    x: Array,
-) -> Array:
-    """The claim at one point in plain arithmetic, rounding aside."""
-    inner = (x - asked.x_mean) / asked.x_scale
-    forward = lambda at: _forward(weights, shape, at)
-    asks = asked.functionals
-    values = asks.outputs @ forward(inner) + asks.inputs @ inner + asks.constant
-    slots = [Interval(value, value) for value in values]
-    for output, column in statement.slopes:
-        unit = jnp.zeros_like(inner).at[column].set(1.0 / asked.x_scale[column])
-        slope = jax.jvp(forward, (inner,), (unit,))[1] * asked.y_scale
-        slots.append(Interval(slope[output], slope[output]))
-    cases = [
-        jnp.all(jnp.stack([part.low <= 0 for part in term]))
-        for term in ranges(statement.claim, slots)
-    ]
-    return jnp.any(jnp.stack(cases))
-
-
-def _forward(weights: tuple[Layer, ...], shape: Shape, x: Array) -> Array:
-    *inner, last = weights
-    for layer in inner:
-        x = shape.function(x @ layer.weight + layer.bias)
-    return x @ last.weight + last.bias

@@ -67,6 +67,8 @@ def search(prover: Prover, roots: Roots, most: int) -> Found:
         draws = roots.draws[open_boxes.root]
         judged = prover.judge(draws, open_boxes.low, open_boxes.high)
         _refute(prover, draws, open_boxes, judged.worst, judged.suspicious, broken_at)
+        if looked == count:
+            _attack(prover, roots, judged.holds, broken_at)
         status[~np.isnan(broken_at).any(axis=1)] = BROKEN
         left = ~judged.holds & (status[open_boxes.root] != BROKEN)
         rest, influence = open_boxes.only(left), judged.influence[left]
@@ -104,6 +106,23 @@ def _refute(
             points = worst[rows, guess]
             proved = prover.is_broken(draws[rows], points)
             broken_at[boxes.root[rows[proved]]] = points[proved]
+
+
+def _attack(
+    prover: Prover,
+    roots: Roots,
+    holds: Bool[np.ndarray, " roots"],
+    broken_at: Float[np.ndarray, "roots inputs"],
+) -> None:
+    """Go downhill in every root that is not decided at first sight."""
+    rows = np.flatnonzero(~holds & np.isnan(broken_at).any(axis=1))
+    if not len(rows):
+        return
+    points, broken = prover.attack(roots.draws[rows], roots.low[rows], roots.high[rows])
+    rows, points = rows[broken], points[broken]
+    if len(rows):
+        proved = prover.is_broken(roots.draws[rows], points)
+        broken_at[rows[proved]] = points[proved]
 
 
 class _Trees:

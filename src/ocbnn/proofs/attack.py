@@ -1,0 +1,83 @@
+"""Going downhill to an input that breaks a rule, for one draw in one box.
+
+What it finds is a guess in plain arithmetic; whether it breaks the rule is proved
+elsewhere. Dividing boxes finds such inputs too, but in many dimensions far later.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ocbnn.networks.mlp import Layer
+from ocbnn.proofs.intervals import Interval
+from ocbnn.proofs.question import Asked, forward
+from ocbnn.proofs.shapes import Shape
+from ocbnn.proofs.statement import Statement, ranges
+
+_STARTS, _STEPS = 8, 16
+# The first step goes this share of the box; later ones are shorter and shorter.
+_FIRST, _LAST = 0.5, 0.02
+
+
+def slack(
+    weights: tuple[Layer, ...],
+    shape: Shape,
+    statement: Statement,
+    asked: Asked,
+    x: Array,
+) -> Array:
+    """How far the claim is from being broken at one input; not above zero where it is.
+
+    The least over all forbidden cases of the statement that is furthest from true.
+    """
+    inner = (x - asked.x_mean) / asked.x_scale
+    network = lambda at: forward(weights, shape, at)
+    asks = asked.functionals
+    values = asks.outputs @ network(inner) + asks.inputs @ inner + asks.constant
+    slots = [Interval(value, value) for value in values]
+    for output, column in statement.slopes:
+        unit = jnp.zeros_like(inner).at[column].set(1.0 / asked.x_scale[column])
+        slope = jax.jvp(network, (inner,), (unit,))[1] * asked.y_scale
+        slots.append(Interval(slope[output], slope[output]))
+    cases = [
+        jnp.max(jnp.stack([part.low for part in term]))
+        for term in ranges(statement.claim, slots)
+    ]
+    return jnp.min(jnp.stack(cases))
+
+
+def descend(
+    weights: tuple[Layer, ...],
+    shape: Shape,
+    statement: Statement,
+    asked: Asked,
+    low: Float[Array, " inputs"],
+    high: Float[Array, " inputs"],
+) -> tuple[Float[Array, " inputs"], Array]:
+    """The worst input that a few walks downhill in a box find, and its slack there."""
+    measure = lambda x: slack(weights, shape, statement, asked, x)
+    width = high - low
+    steps = jnp.asarray(np.geomspace(_FIRST, _LAST, _STEPS))
+    starts = np.random.default_rng(0).random((_STARTS, low.shape[0]))
+    starts[0] = 0.5
+
+    def walk(start: Array) -> tuple[Array, Array]:
+        def step(carry: tuple, size: Array) -> tuple[tuple, None]:
+            x, best, least = carry
+            value, slope = jax.value_and_grad(measure)(x)
+            is_less = value < least
+            best, least = jnp.where(is_less, x, best), jnp.minimum(value, least)
+            x = jnp.clip(x - size * width * jnp.sign(slope), low, high)
+            return (x, best, least), None
+
+        x = low + start * width
+        carry = (x, x, jnp.full((), jnp.inf, x.dtype))
+        (x, best, least), _ = jax.lax.scan(step, carry, steps)
+        value = measure(x)
+        is_less = value < least
+        return jnp.where(is_less, x, best), jnp.minimum(value, least)
+
+    places, values = jax.vmap(walk)(jnp.asarray(starts))
+    worst = jnp.argmin(values)
+    return places[worst], values[worst]

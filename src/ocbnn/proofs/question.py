@@ -1,0 +1,44 @@
+"""A question about draws of a network, as numbers for compiled code."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ocbnn.core.units import Units
+from ocbnn.networks import MLP
+from ocbnn.networks.mlp import Layer
+from ocbnn.proofs.bounds import Functionals
+from ocbnn.proofs.shapes import Shape
+from ocbnn.proofs.statement import Table
+
+
+class Asked(NamedTuple):
+    """Everything of a question that is a number, in double precision."""
+
+    weights: tuple[Layer, ...]  # with a leading axis of draws
+    functionals: Functionals
+    x_mean: Float[Array, " inputs"]
+    x_scale: Float[Array, " inputs"]
+    y_scale: Float[Array, " outputs"]
+
+
+def asked(network: MLP, weights: Any, units: Units | None, table: Table) -> Asked:
+    """Draws of a network, and what is asked about their outputs."""
+    known = units or Units.plain(network.inputs, network.outputs)
+    double = lambda a: jnp.asarray(np.asarray(a), jnp.float64)
+    return Asked(
+        jax.tree.map(double, weights),
+        table.standard(known),
+        *map(double, (known.x_mean, known.x_scale, known.y_scale)),
+    )
+
+
+def forward(weights: tuple[Layer, ...], shape: Shape, x: Array) -> Array:
+    """One draw's outputs at one input, both in the network's own units."""
+    *inner, last = weights
+    for layer in inner:
+        x = shape.function(x @ layer.weight + layer.bias)
+    return x @ last.weight + last.bias
