@@ -12,6 +12,7 @@ from ocbnn.cli.bench import bench
 from ocbnn.cli.compiled import keep_compiled
 from ocbnn.cli.data import data as data_commands
 from ocbnn.cli.ending import fail, stop
+from ocbnn.cli.explain import explain
 from ocbnn.cli.fit import fit, report, resume
 from ocbnn.cli.init import init
 from ocbnn.cli.predict import check, predict
@@ -34,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (init, fit, resume, report, predict, check, bench):
+for command in (init, fit, resume, report, predict, check, explain, bench):
     app.command()(command)
 app.add_typer(data_commands, name="data")
 

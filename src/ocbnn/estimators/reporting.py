@@ -55,8 +55,13 @@ def reference_inputs(model: Any) -> np.ndarray:
 
 def function_values(model: Any, X: np.ndarray) -> np.ndarray:
     """The function of every (chain, draw), at every row and output along one axis."""
-    values = model._predictive.functions(np.asarray(X, float))
-    return values.reshape(model.draws_.chains, model.draws_.draws, -1)
+    return function_values_of(model._predictive, model.draws_, X)
+
+
+def function_values_of(predictive: Any, draws: Any, X: np.ndarray) -> np.ndarray:
+    """The same for draws of any fit."""
+    values = predictive.functions(np.asarray(X, float))
+    return values.reshape(draws.chains, draws.draws, -1)
 
 
 def output_names(model: Any) -> list[str]:

@@ -80,7 +80,7 @@ def in_region(rule: BoundRule, X: Points, count: int) -> Points:
 
 
 def shared_box(rules: Sequence[BoundRule], x: Float[np.ndarray, " inputs"]) -> Box:
-    """Bounds of the overlap around `x` of the regions of some rules that apply there."""
+    """Bounds of the part that the regions of rules which apply at `x` share there."""
     around = []
     for rule in rules:
         boxes = [b for b in rule.region.boxes() if np.all((b[0] <= x) & (x <= b[1]))]

@@ -11,7 +11,7 @@ from ocbnn.rules.possible import Judge, is_constant, is_judged
 from ocbnn.rules.words import listing
 
 # Inputs of a rule's region at which it is compared with others.
-POINTS = 200
+POINTS = 100
 
 _RANKS = {"soft": 0, "firm": 1, "hard": 2}
 
@@ -93,13 +93,17 @@ class _Asked:
     index: int
 
     def follows(self, others: Sequence[int], points: np.ndarray) -> bool:
-        if not others and not len(points):
+        if not len(points):
             return False
         active = np.zeros((len(points), 0), bool)
         if others:
             active = np.stack([self.rules[i].applies(points) for i in others], axis=1)
         return all(
-            self.judge.implies([others[i] for i in np.flatnonzero(row)], self.index, x)
+            self.judge.implies(
+                [other for other, on in zip(others, row, strict=True) if on],
+                self.index,
+                x,
+            )
             for x, row in zip(points, active, strict=True)
         )
 
@@ -108,12 +112,11 @@ def _redundancy(
     asked: _Asked, others: list[int], points: np.ndarray, rows: np.ndarray
 ) -> Redundancy | None:
     rule = asked.rules[asked.index]
-    if not len(points):
-        # Nothing shows where to look; only a proof will do.
-        points = one_of_each_kind([rule, *(asked.rules[i] for i in others)], rows)
-        points = None if points is None else points[rule.applies(points)]
-        if points is None or not len(points) or not is_constant(rule):
-            return None
+    if is_constant(rule):
+        same = [asked.rules[i] for i in others if is_constant(asked.rules[i])]
+        cells = one_of_each_kind([rule, *same], rows)
+        if cells is not None:
+            points = np.concatenate([points, cells[rule.applies(cells)]])
     if not asked.follows(others, points):
         return None
     needed = _needed(asked, others, points)
