@@ -120,6 +120,14 @@ def test_a_saved_model_explains_as_it_did(model, found, tmp_path):
     assert again["wide"].binding == found["wide"].binding
 
 
+def test_the_report_says_in_a_sentence_what_draws_alone_can_tell(model, found):
+    report = model.report()
+    wide, cap = report.rules
+    assert wide.role == found["wide"].sentence
+    assert cap.role is None
+    assert "Rule 'wide' is idle" in str(report)
+
+
 def term_of(text):
     bound = bind(parse_rule(text), Schema(("x",), ("y",)))
     return make_term(bound, jax.random.key(0))

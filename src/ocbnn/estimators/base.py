@@ -17,7 +17,7 @@ from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
 from ocbnn.estimators.diagnosing import Diagnosable
 from ocbnn.estimators.names import in_order, input_names
-from ocbnn.estimators.reporting import function_values, reference_inputs
+from ocbnn.estimators.reference import function_values, reference_inputs
 from ocbnn.estimators.rulebook import LOOKED_AT, bind_rules, make_terms
 from ocbnn.estimators.streams import Stream
 from ocbnn.inference import SMC, Choice, Draws, Plan, Verdict, choose, judge, sample

@@ -75,6 +75,17 @@ def find_removals(model: Any) -> dict[str, Removal]:
     }
 
 
+def role_from_draws(
+    model: Any, name: str, log_g: Float[np.ndarray, " draws"]
+) -> str | None:
+    """What a rule does, in a sentence, where draws that pay `log_g` for it can tell."""
+    term = next(one for one in model.target_.rules if one.bound.name == name)
+    known = removal(term, log_g[model.draws_.chosen(MOST_DRAWS)])
+    if not known.is_trusted:
+        return None
+    return explain_term(model, term, known, reweighted(model, known), 100).sentence
+
+
 def explain_term(
     model: Any,
     term: RuleTerm,

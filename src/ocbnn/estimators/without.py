@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from ocbnn.core.randomness import key_from
 from ocbnn.core.types import RandomKey
-from ocbnn.estimators.reporting import function_values_of, reference_inputs
+from ocbnn.estimators.reference import function_values_of, reference_inputs
 from ocbnn.inference import Draws, judge, sample
 from ocbnn.metrics.psis import smooth, trust_limit
 from ocbnn.posterior import Target
