@@ -1,5 +1,6 @@
 """Rules say where they bind, what they removed, and which rows contradict them."""
 
+import dataclasses
 import json
 
 import jax
@@ -10,6 +11,7 @@ import pytest
 from ocbnn import OCBNNClassifier, OCBNNRegressor, load
 from ocbnn.core.errors import DataError, SettingError
 from ocbnn.estimators import explaining, without
+from ocbnn.estimators.explanation import Spread
 from ocbnn.priors import make_term
 from ocbnn.rules import Schema, bind, parse_rule
 from tests.estimators.usual import CHAINS, X
@@ -126,6 +128,14 @@ def test_the_report_says_in_a_sentence_what_draws_alone_can_tell(model, found):
     assert wide.role == found["wide"].sentence
     assert cap.role is None
     assert "Rule 'wide' is idle" in str(report)
+
+
+def test_a_rule_that_is_never_broken_but_moves_functions_is_not_idle(found):
+    wide = found["wide"]
+    moved = dataclasses.replace(wide, spreads=(Spread("effect", 0.1, 0.5),))
+    assert (moved.status, wide.status) == ("works", "idle")
+    assert "changes the functions in its region, which would keep it" in moved.sentence
+    assert "(400 % added)" in " ".join(moved.sentences())
 
 
 def term_of(text):

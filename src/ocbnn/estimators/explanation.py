@@ -13,8 +13,8 @@ from ocbnn.metrics.places import Place
 _IDLE = 0.01
 # From so many points on, a rule binds everywhere.
 _EVERYWHERE = 0.9
-# A change of spread worth a sentence of its own.
-_CHANGE = 0.1
+# A change of spread worth a sentence, and one that is no accident of few draws.
+_CHANGE, _MOVED = 0.1, 0.25
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,11 +115,7 @@ class Explanation:
             return "pulls"
         if self.how == "unknown":
             return "unknown"
-        if self.binding is None:
-            moved = any(abs(one.removed) > _CHANGE for one in self.spreads)
-            return "works" if moved else "idle"
-        is_idle = self.binding.pairs < _IDLE and self.binding.points == 0
-        return "idle" if is_idle else "works"
+        return "works" if self._work() else "idle"
 
     @property
     def sentence(self) -> str:
@@ -154,17 +150,19 @@ class Explanation:
         return "the data and the other rules" if self.has_others else "the data alone"
 
     def _work(self) -> str:
-        if self.binding is None:
-            return "changes the functions in its region" if self.spreads else ""
-        if self.binding.points == 0 and self.binding.pairs < _IDLE:
+        found = self.binding
+        if found is not None and (found.points > 0 or found.pairs >= _IDLE):
+            return f"does the work at {share(found.points)} of its region"
+        if not any(abs(one.removed) > _MOVED for one in self.spreads):
             return ""
-        return f"does the work at {share(self.binding.points)} of its region"
+        keep = "" if found is None else ", which would keep it without it"
+        return f"changes the functions in its region{keep}"
 
     def _where(self) -> Iterator[str]:
         found = self.binding
         if found is None or self.violation is None:
             return
-        if self._work():
+        if found.pairs > 0:
             half = f", more than half of them at {share(found.mostly)} of its points"
             yield (
                 f"Without it functions would break it in {share(found.pairs)} of cases "
