@@ -148,6 +148,22 @@ def test_rules_are_checked_in_their_regions_and_on_rows(fitted, ocbnn):
     assert max(map(len, words.out.splitlines())) < 80
 
 
+def test_rules_are_explained_in_words_and_for_programs(fitted, ocbnn):
+    shown = ocbnn("explain", fitted / "out", "--no-refit", "--json")
+    assert shown.code == 0, shown.err
+    found = json.loads(shown.out)
+    assert list(found["rules"]) == ["never negative", "high on the right"]
+    below = found["rules"]["never negative"]
+    assert below["status"] in ("idle", "unknown")
+    assert below["rows_in_region"] == 29
+    words = ocbnn("explain", fitted / "out", "--rule", "never negative", "--no-refit")
+    assert words.code == 0
+    assert words.out.startswith("never negative: ")
+    assert max(map(len, words.out.splitlines())) <= 80
+    wrong = ocbnn("explain", fitted / "out", "--rule", "never")
+    assert (wrong.code, "the name of a rule" in wrong.err) == (2, True)
+
+
 def test_a_rule_that_does_not_hold_gives_an_exit_code_of_its_own(
     fitted, ocbnn, monkeypatch
 ):

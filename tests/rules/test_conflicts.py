@@ -62,7 +62,39 @@ def test_rules_that_agree_are_left_alone(schema, texts):
     assert conflict(*texts, schema=schema) is None
 
 
-def test_many_points_are_thinned_and_none_is_fine():
+def test_many_points_are_thinned_and_none_is_needed():
+    none = np.zeros((0, 1))
     assert conflict("y < 1", "y > 2", X=np.zeros((5000, 1))) is not None
-    assert conflict("y < 1", "y > 2", X=np.zeros((0, 1))) is None
+    assert conflict("y < 1", "y > 2", X=none) is not None
+    assert conflict("y < x", "y > 2 - x", X=none) is None
     assert find_conflict([], GRID) is None
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        # Too thin for any row: one where claims are the same, one where they vary.
+        ["if 0 <= x <= 1.0001 then y < 1", "if 1 <= x <= 2 then y > 2"],
+        ["if 0 <= x <= 1.0001 then y < x", "if 1 <= x <= 2 then y > x + 1"],
+        ["if x <= 1.0001 then y < 1", "if x >= 1 then y > 2"],
+        ["if x < -9 or 0 <= x < 1.0001 then y < 1", "if 1 <= x <= 2 then y > 2"],
+    ],
+)
+def test_a_thin_overlap_is_searched_and_named(texts):
+    found = conflict(*texts, X=np.array([[-0.5], [0.5], [1.5]]))
+    assert found is not None
+    assert 1 <= found.x[0] <= 1.0001
+    assert "All of them speak of x between 1 and 1.0001" in found.message()
+
+
+def test_three_boxes_that_meet_in_a_small_corner_are_found():
+    schema = Schema(("a", "b", "c"), ("y",), ("p", "q", "r"))
+    texts = [
+        "if 0 <= a <= 1 and 0 <= b <= 1 and 0 <= c <= 1 then y in {p, q}",
+        "if 0.999 <= a <= 2 and 0 <= c <= 1 then y in {q, r}",
+        "if 0 <= b <= 0.001 and 0.999 <= c <= 3 then y in {p, r}",
+    ]
+    found = conflict(*texts, schema=schema, X=np.zeros((0, 3)))
+    assert found is not None
+    assert len(found.rules) == 3
+    assert "a between 0.999 and 1" in found.message()

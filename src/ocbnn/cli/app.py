@@ -13,6 +13,7 @@ from ocbnn.cli.certify import certify
 from ocbnn.cli.compiled import keep_compiled
 from ocbnn.cli.data import data as data_commands
 from ocbnn.cli.ending import fail, stop
+from ocbnn.cli.explain import explain
 from ocbnn.cli.fit import fit, report, resume
 from ocbnn.cli.init import init
 from ocbnn.cli.predict import check, predict
@@ -35,7 +36,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (init, fit, resume, report, predict, check, certify, bench):
+for command in (
+    init,
+    fit,
+    resume,
+    report,
+    predict,
+    check,
+    certify,
+    explain,
+    bench,
+):
     app.command()(command)
 app.add_typer(data_commands, name="data")
 

@@ -17,8 +17,8 @@ from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
 from ocbnn.estimators.diagnosing import Diagnosable
 from ocbnn.estimators.names import in_order, input_names
-from ocbnn.estimators.reporting import function_values, reference_inputs
-from ocbnn.estimators.rulebook import bind_rules, make_terms
+from ocbnn.estimators.reference import function_values, reference_inputs
+from ocbnn.estimators.rulebook import LOOKED_AT, bind_rules, make_terms
 from ocbnn.estimators.streams import Stream
 from ocbnn.inference import SMC, Choice, Draws, Plan, Verdict, choose, judge, sample
 from ocbnn.inference.choice import BATCH
@@ -294,8 +294,7 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
     ) -> RuleCheck:
         term = next(t for t in self.target_.rules if t.bound is bound)
         # More points than the rule was felt at, and none of those.
-        keys = jax.random.split(jax.random.key(20190501), -(-count // term.count))
-        xs = np.concatenate([np.asarray(term.fresh(one), float) for one in keys])
+        xs = term.many(jax.random.key(LOOKED_AT), count)
         return check_rule(
             bound,
             xs,

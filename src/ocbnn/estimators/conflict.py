@@ -4,35 +4,13 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from ocbnn.estimators.page import Page, block, listed, plain
+from ocbnn.estimators.rows_against import Row, say_rows, say_values
 
 # A change of log likelihood that is nothing beside its own error, or next to nothing.
 _SIGMAS, _SMALL = 2.0, 1.0
 # A log Bayes factor that is commonly called strong: odds of twenty to one.
 _STRONG = 3.0
-
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """One data row that a rule disagrees with.
-
-    Attributes:
-        name: Its row number, or its label in a data frame's index.
-        observed: Its outputs that the rule speaks of, by name, or its class.
-        drop: How much lower its log likelihood is with the rule; None when unknown.
-        is_noise: Whether the model with the rule still explains it as noise.
-    """
-
-    name: Any
-    observed: dict[str, Any]
-    drop: float | None = None
-    is_noise: bool = False
-
-    def values(self) -> str:
-        """The outputs, as short as they can be said."""
-        return " / ".join(_spelled(value) for value in self.observed.values())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +116,7 @@ class RuleConflict:
     def _rows(self) -> Iterator[str]:
         name, said = f"Rule {self.rule!r}", f"but the rule says {self.claim}"
         if self.against:
-            rows, values = _rows(self.against), _values(self.against)
+            rows, values = say_rows(self.against), say_values(self.against)
             yield f"{name} pulls against {rows} ({values}, {said})."
         elif self.status == "pulls":
             yield f"{name} pulls against the data: they are less likely with it."
@@ -157,8 +135,8 @@ class RuleConflict:
         if self.within_noise:
             few = self.within_noise
             yield (
-                f"{_rows(few).capitalize()} break{'s' * (len(few) == 1)} it by no more "
-                f"than the noise ({_values(few)}, {said})."
+                f"{say_rows(few).capitalize()} break{'s' * (len(few) == 1)} it by no "
+                f"more than the noise ({say_values(few)}, {said})."
             )
 
     def _price(self) -> str:
@@ -195,7 +173,7 @@ class RuleConflict:
         if self.losing:
             drops = listed(f"{row.drop:.2g}" for row in self.losing if row.drop)
             yield (
-                f"The log likelihood drops most at {_rows(self.losing)}, by {drops}."
+                f"The log likelihood drops most at {say_rows(self.losing)}, by {drops}."
             )
 
     def _bayes(self) -> Iterator[str]:
@@ -248,18 +226,3 @@ class ConflictReport(Page):
             )
             for rule in self.rules
         )
-
-
-def _rows(rows: tuple[Row, ...]) -> str:
-    if len(rows) == 1:
-        return f"row {rows[0].name}"
-    return f"{len(rows)} rows: {listed(row.name for row in rows)}"
-
-
-def _values(rows: tuple[Row, ...]) -> str:
-    names = " / ".join(rows[0].observed)
-    return f"{names} = {listed(row.values() for row in rows)}"
-
-
-def _spelled(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

@@ -1,7 +1,6 @@
 """Which rules pull against the data, how hard, and at which rows."""
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -15,25 +14,29 @@ from ocbnn.estimators.conflict import (
     ConflictReport,
     Evidence,
     HeldOut,
-    Row,
     RuleConflict,
 )
+from ocbnn.estimators.rows_against import Row, breaking_rows, row_of, rows_in_region
 from ocbnn.estimators.rulebook import bind_rules, make_terms
-from ocbnn.inference import SMC, sample
+from ocbnn.estimators.without import (
+    refit_without,
+    second_keys,
+    with_rules,
+    without_rule,
+)
+from ocbnn.inference import SMC, Draws, sample
 from ocbnn.metrics.loo import LeaveOneOut, leave_one_out, log_density_of_rows
 from ocbnn.metrics.psis import smooth, trust_limit
 from ocbnn.posterior import Target
 from ocbnn.predictive.pointwise import log_parts, pointwise_log_likelihood
 from ocbnn.priors import RuleTerm
-from ocbnn.rules import BoundRule, Expectation, Forbidden
+from ocbnn.rules import Expectation, Forbidden
 
 # Log likelihoods held at a time, (draws, rows).
 _ROOM = 2**25
 _MOST_LOSING = 5
 # A drop in one row's log likelihood that is worth a person's look.
 _DROP = 0.5
-# Observations this many standard deviations off are no longer noise.
-_NOISE_SDS, _NOISE_PROBABILITY = 2.0, 0.05
 
 
 def find_conflicts(
@@ -45,7 +48,6 @@ def find_conflicts(
     positions = model.draws_.thinned(most)
     logs = pointwise_log_likelihood(model.target_, positions)
     parts = log_parts(whole, positions)
-    key = jax.random.fold_in(key_from(model.random_state), 2)
     here = leave_one_out(logs)
     found = []
     for index, term in enumerate(whole.rules):
@@ -53,8 +55,13 @@ def find_conflicts(
         other = _other(model.target_, term, is_fitted)
         log_g = parts[f"rule {term.bound.name!r}"]
         side = _Side(model, term, is_fitted, logs, log_g, here)
-        key_fit, key_evidence = jax.random.split(jax.random.fold_in(key, index))
-        refitted = _refitted(model, other, key_fit) if refit else None
+        key_fit, key_evidence = second_keys(model, index)
+        refitted = None
+        if refit and is_fitted:
+            refitted = _rows_of(model, other, refit_without(model, term))
+        elif refit:
+            again = sample(model.draws_.plan, other, key_fit, progress=model.progress)
+            refitted = _rows_of(model, other, again)
         conflict = side.conflict(parts["data"], refitted)
         if evidence:
             pair = (model.target_, other) if is_fitted else (other, model.target_)
@@ -95,7 +102,7 @@ class _Side:
             drops = away - here
         if drops is not None and not self.is_fitted:
             drops = -drops
-        rows = self._breaking(drops)
+        rows = breaking_rows(self.model, bound, drops, is_fitted=self.is_fitted)
         return RuleConflict(
             rule=bound.name,
             claim=str(bound.rule.claim),
@@ -103,9 +110,7 @@ class _Side:
             log_g=float(self.log_g.mean()),
             best=_best(self.term, self.log_g),
             log_likelihood=float(data.mean()),
-            rows_in_region=int(bound.applies(self.model._X).sum())
-            if _speaks_of_rows(bound)
-            else None,
+            rows_in_region=rows_in_region(self.model, bound),
             against=tuple(row for row in rows if not row.is_noise),
             within_noise=tuple(row for row in rows if row.is_noise),
             losing=self._losing(drops),
@@ -122,36 +127,15 @@ class _Side:
         rough = np.mean((here.pareto_k > limit) | (away.pareto_k > limit))
         return HeldOut(float(change.sum()), float(error), how, float(rough))
 
-    def _breaking(self, drops: np.ndarray | None) -> list[Row]:
-        bound, model = self.term.bound, self.model
-        if not _speaks_of_rows(bound):
-            return []
-        wrong = np.flatnonzero(~bound.holds(model._X, model._Y))
-        if not len(wrong):
-            return []
-        noise = (
-            _is_noise(model, wrong)
-            if self.is_fitted
-            else _may_hold(model, bound, wrong)
-        )
-        return [
-            self._row(row, drops, bool(one))
-            for row, one in zip(wrong.tolist(), noise, strict=True)
-        ]
-
     def _losing(self, drops: np.ndarray | None) -> tuple[Row, ...]:
         if drops is None:
             return ()
         worst = np.argsort(-drops)[:_MOST_LOSING]
         return tuple(
-            self._row(row, drops) for row in worst.tolist() if drops[row] > _DROP
+            row_of(self.model, self.term.bound, row, drops)
+            for row in worst.tolist()
+            if drops[row] > _DROP
         )
-
-    def _row(self, row: int, drops: np.ndarray | None, is_noise: bool = False) -> Row:
-        drop = None if drops is None else float(drops[row])
-        labels = getattr(self.model, "_row_names", None)
-        name = int(row) if labels is None else labels[row]
-        return Row(name, _observed(self.model, self.term.bound, row), drop, is_noise)
 
 
 def _with_proposed(model: Any, extra: Any) -> Target:
@@ -169,34 +153,18 @@ def _with_proposed(model: Any, extra: Any) -> Target:
     key = jax.random.fold_in(key_from(model.random_state), 3)
     Y, units = (model._Y, target.units) if is_number else (None, None)
     terms = make_terms(bounds, key, model._X, Y, units)
-    return _replaced(target, (*target.rules, *terms))
-
-
-def _replaced(
-    target: Target, rules: Sequence[RuleTerm], *, with_data: bool = True
-) -> Target:
-    return Target(
-        target.network,
-        target.weight_prior,
-        target.likelihood,
-        tuple(rules),
-        target.X if with_data else None,
-        target.Y if with_data else None,
-        target.units,
-        target.batch_size,
-    )
+    return with_rules(target, (*target.rules, *terms))
 
 
 def _other(target: Target, term: RuleTerm, is_fitted: bool) -> Target:
     """The posterior to compare with: without a rule of the fit, or with one more."""
     if not is_fitted:
-        return _replaced(target, (*target.rules, term))
-    return _replaced(target, [one for one in target.rules if one is not term])
+        return with_rules(target, (*target.rules, term))
+    return without_rule(target, term)
 
 
-def _refitted(model: Any, target: Target, key: RandomKey) -> np.ndarray:
-    """Log likelihoods from a second fit, of the same plan."""
-    draws = sample(model.draws_.plan, target, key, progress=model.progress)
+def _rows_of(model: Any, target: Target, draws: Draws) -> np.ndarray:
+    """Log likelihoods from a second fit."""
     most = max(200, _ROOM // max(1, len(model._X)))
     return pointwise_log_likelihood(target, draws.thinned(most))
 
@@ -207,9 +175,9 @@ def _evidence(
     """Four runs: a rule's density is not normalised, so its prior mass is taken off."""
     runs = [
         (+1, with_rule),
-        (-1, _replaced(with_rule, with_rule.rules, with_data=False)),
+        (-1, with_rules(with_rule, with_rule.rules, with_data=False)),
         (-1, without),
-        (+1, _replaced(without, without.rules, with_data=False)),
+        (+1, with_rules(without, without.rules, with_data=False)),
     ]
     total, variance = 0.0, 0.0
     keys = jax.random.split(key, len(runs))
@@ -237,33 +205,3 @@ def _best(term: RuleTerm, log_g: np.ndarray) -> float:
             return float(logsumexp(shares + total * heights))
         return float(total * logsumexp(shares + heights))
     return float(log_g.max())
-
-
-def _observed(model: Any, bound: BoundRule, row: int) -> dict[str, Any]:
-    outputs, classes = model.schema_.outputs, model.schema_.classes
-    if classes is not None:
-        return {outputs[0]: classes[int(model._Y[row])]}
-    chosen = bound.mentions("output") or range(len(outputs))
-    return {outputs[i]: float(model._Y[row, i]) for i in chosen}
-
-
-def _speaks_of_rows(bound: BoundRule) -> bool:
-    """Whether a single row can break the rule: functions have slopes, rows have not."""
-    return bound.is_checkable and not bound.slopes
-
-
-def _is_noise(model: Any, rows: np.ndarray) -> np.ndarray:
-    """Whether the fitted model still expects such observations now and then."""
-    X, Y = model._X[rows], model._Y[rows]
-    if model.schema_.classes is not None:
-        chances = model._predictive.probabilities(X)[np.arange(len(rows)), Y]
-        return chances > _NOISE_PROBABILITY
-    mean, sd = model._predictive.mean_and_sd(X)
-    return (np.abs(Y - mean) <= _NOISE_SDS * sd).all(axis=1)
-
-
-def _may_hold(model: Any, bound: BoundRule, rows: np.ndarray) -> np.ndarray:
-    """Whether functions that have not met the rule keep it at these rows anyway."""
-    X = model._X[rows]
-    holds = bound.holds(X, model._rule_values(X, 1000))
-    return holds.mean(axis=0) > _NOISE_PROBABILITY

@@ -7,6 +7,8 @@ from sklearn.utils.validation import check_is_fitted
 from ocbnn.estimators.conflict import ConflictReport
 from ocbnn.estimators.conflicts import find_conflicts
 from ocbnn.estimators.diagnostic_pictures import plot_diagnostics
+from ocbnn.estimators.explaining import explain_rules
+from ocbnn.estimators.explanation import Explanations
 from ocbnn.estimators.export import to_arviz
 from ocbnn.estimators.keeping import Keepable
 from ocbnn.estimators.report import Report
@@ -38,6 +40,24 @@ class Diagnosable(Keepable):
         self._ready_for("conflicts")
         self._need_all_rows("conflicts")
         return find_conflicts(self, extra, refit=refit, evidence=evidence)
+
+    def explain(self, rule: Any = None, *, refit: Any = None) -> Explanations:
+        """What a rule does: where it binds, what it removed, which rows it fights.
+
+        It compares the fit with what it would be without the rule. Where weighting the
+        draws can tell, that takes seconds; else the model is fitted again without the
+        rule, and the second fit is kept for further questions. Rules that follow from
+        other rules are named.
+
+        Args:
+            rule: Its name; every rule when left out.
+            refit: True fits again for each rule, False never. Left out, it is done
+                where weights cannot be trusted, as long as all second fits together
+                take no more than two minutes.
+        """
+        self._ready_for("explain")
+        self._need_all_rows("explain")
+        return explain_rules(self, rule, refit=refit)
 
     def plot_diagnostics(
         self,

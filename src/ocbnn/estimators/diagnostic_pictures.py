@@ -8,7 +8,8 @@ import numpy as np
 from ocbnn.core.errors import SettingError
 from ocbnn.estimators.page import listed
 from ocbnn.estimators.pictures import axis_limits, column_index
-from ocbnn.estimators.reporting import function_values, output_names, reference_inputs
+from ocbnn.estimators.reference import function_values, reference_inputs
+from ocbnn.estimators.reporting import output_names
 from ocbnn.inference.diagnostics import LEAST_DRAWS, rhat
 
 KINDS = ("mixing", "trace", "energy", "progress")

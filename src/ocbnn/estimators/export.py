@@ -14,7 +14,8 @@ import jax
 import numpy as np
 
 from ocbnn.core.errors import MissingPackageError
-from ocbnn.estimators.reporting import output_names, reference_inputs
+from ocbnn.estimators.reference import reference_inputs
+from ocbnn.estimators.reporting import output_names
 from ocbnn.inference import Draws
 from ocbnn.metrics.rules import broken
 from ocbnn.predictive.pointwise import log_parts, pointwise_log_likelihood

@@ -48,6 +48,7 @@ class RuleReport:
         pareto_k: Of the weights that would take the rule out of the draws.
         is_removable: Whether those weights can be trusted.
         advice: What to do next.
+        role: What it does to the fit; None where only a second fit would tell.
     """
 
     rule: str
@@ -60,6 +61,7 @@ class RuleReport:
     pareto_k: float
     is_removable: bool
     advice: tuple[str, ...] = ()
+    role: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,6 +131,8 @@ def _lines_of(rule: RuleReport) -> list[str]:
     else:
         lines.append(f"  {_holding(rule.check)}")
     lines.append(f"  {_price(rule)}")
+    if rule.role is not None:
+        lines.append(f"  {rule.role}")
     return lines
 
 

@@ -5,7 +5,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from ocbnn.estimators.explaining import role_from_draws
 from ocbnn.estimators.page import listed
+from ocbnn.estimators.reference import (
+    REFERENCE_INPUTS,
+    function_values,
+    reference_inputs,
+)
 from ocbnn.estimators.report import Report, RuleReport
 from ocbnn.estimators.run_numbers import run_numbers
 from ocbnn.inference import judge
@@ -15,8 +21,6 @@ from ocbnn.metrics.places import find_places
 from ocbnn.metrics.psis import smooth, trust_limit
 from ocbnn.networks import MLP
 from ocbnn.predictive.pointwise import log_parts
-
-REFERENCE_INPUTS = 200
 
 
 def make_report(model: Any) -> Report:
@@ -43,20 +47,6 @@ def make_report(model: Any) -> Report:
         rules,
         tuple(dict.fromkeys(one for one in advice if one)),
     )
-
-
-def reference_inputs(model: Any) -> np.ndarray:
-    """Inputs at which draws are judged: rows of the data and the rules' points."""
-    points = [np.asarray(term.points, float) for term in model.target_.rules]
-    reference = np.concatenate([model._X, *points])
-    rows = np.linspace(0, len(reference) - 1, REFERENCE_INPUTS).astype(int)
-    return reference[np.unique(rows)]
-
-
-def function_values(model: Any, X: np.ndarray) -> np.ndarray:
-    """The function of every (chain, draw), at every row and output along one axis."""
-    values = model._predictive.functions(np.asarray(X, float))
-    return values.reshape(model.draws_.chains, model.draws_.draws, -1)
 
 
 def output_names(model: Any) -> list[str]:
@@ -195,6 +185,7 @@ def _rule_reports(model: Any) -> list[RuleReport]:
                 pareto_k=k,
                 is_removable=bool(k <= trust_limit(draws.size)),
                 advice=tuple(_rule_advice(bound.name, check, rhat)),
+                role=role_from_draws(model, bound.name, logs),
             )
         )
     return found

@@ -15,6 +15,8 @@ from ocbnn.rules import BoundRule, Rule, Schema, bind, find_conflict, parse_rule
 
 # A region this many data ranges away from all data is more likely a mistake of units.
 _FAR = 10.0
+# Decides at which points of their regions rules are looked at, once fitted.
+LOOKED_AT = 20190501
 
 
 def bind_rules(rules: object, schema: Schema) -> tuple[BoundRule, ...]:

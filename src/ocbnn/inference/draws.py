@@ -56,10 +56,14 @@ class Draws:
 
     def thinned(self, most: int) -> Position:
         """At most `most` draws along one axis, evenly chosen."""
-        rows = np.unique(
+        rows = self.chosen(most)
+        return jax.tree.map(lambda a: a[rows], self.stacked())
+
+    def chosen(self, most: int) -> np.ndarray:
+        """Which of all draws `thinned` takes."""
+        return np.unique(
             np.linspace(0, self.size - 1, min(most, self.size)).astype(int)
         )
-        return jax.tree.map(lambda a: a[rows], self.stacked())
 
     @property
     def acceptance(self) -> float | None:

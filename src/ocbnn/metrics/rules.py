@@ -53,6 +53,21 @@ def broken(
     return ~bound.holds(xs, values, slopes)
 
 
+def broken_at(
+    bound: BoundRule,
+    xs: Float[np.ndarray, "points inputs"],
+    values: DrawValues,
+    slopes: Slopes | None = None,
+) -> np.ndarray:
+    """Where each draw breaks the rule, at points that were drawn in its region.
+
+    Points on the region's edge are rounded and may lie a hair outside of it, where the
+    rule is silent; so its claim is judged wherever they are.
+    """
+    everywhere = region_of(None, bound.schema.inputs, bound.name)
+    return broken(dataclasses.replace(bound, region=everywhere), xs, values, slopes)
+
+
 def check_rule(
     bound: BoundRule,
     xs: Float[np.ndarray, "points inputs"],
@@ -76,10 +91,7 @@ def check_rule(
         slopes: Every draw's slopes at `xs`, for a rule that speaks of them.
         predicted_slopes: The prediction's slopes at `X`.
     """
-    # Points on the region's edge are rounded and may lie a hair outside of it, where
-    # the rule is silent; so its claim is judged wherever they are.
-    everywhere = region_of(None, bound.schema.inputs, bound.name)
-    wrong = broken(dataclasses.replace(bound, region=everywhere), xs, values, slopes)
+    wrong = broken_at(bound, xs, values, slopes)
     worst = None
     if wrong.any():
         worst = tuple(float(v) for v in xs[int(np.argmax(wrong.mean(axis=0)))])

@@ -60,6 +60,11 @@ class RuleTerm(eqx.Module):
         """New points, for algorithms that redraw them at every step."""
         return self.sampler.sample(key, self.count)
 
+    def many(self, key: RandomKey, count: int) -> Float[np.ndarray, "_ inputs"]:
+        """New points, at least `count` of them, for those who look at a region."""
+        keys = jax.random.split(key, -(-count // self.count))
+        return np.concatenate([np.asarray(self.fresh(one), float) for one in keys])
+
     def log_g(self, xs: Inputs, ys: Outputs, function: Function) -> Scalar:
         """`log g(W|C)` of this rule, given the network's values at its points."""
         return self.law.log_g(xs, ys, function)

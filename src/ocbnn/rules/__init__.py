@@ -23,6 +23,10 @@ from ocbnn.rules.limits import output_limits as output_limits
 from ocbnn.rules.naming import d as d, inputs as inputs, outputs as outputs
 from ocbnn.rules.normal_form import Atom as Atom
 from ocbnn.rules.parse import parse_rule as parse_rule
+from ocbnn.rules.redundant import (
+    Redundancy as Redundancy,
+    find_redundant as find_redundant,
+)
 from ocbnn.rules.region import Region as Region
 from ocbnn.rules.rule import Custom as Custom, Expect as Expect, Rule as Rule
 from ocbnn.rules.schema import Schema as Schema

@@ -43,6 +43,24 @@ class Region:
         """Lower and upper bounds on every input, ±inf where nothing bounds it."""
         return np.array(self.lower), np.array(self.upper)
 
+    def boxes(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Such bounds for each alternative of the condition; all hold the region."""
+        if self.condition is None:
+            return [self.box()]
+        slabs = (_Slab(t, len(self.lower)) for t in normal_form(self.condition))
+        return [(slab.lower, slab.upper) for slab in slabs if not slab.is_empty]
+
+    def edges(self) -> list[tuple[int, float]] | None:
+        """Input and threshold of each comparison; None where one is of another kind."""
+        found = []
+        terms = () if self.condition is None else normal_form(self.condition)
+        for atom in (atom for term in terms for atom in term):
+            form = affine(atom.expr, "input")
+            if form is None or len(form.slopes) > 1:
+                return None
+            found += [(i, -form.constant / slope) for i, slope in form.slopes.items()]
+        return found
+
 
 def region_of(condition: Condition | None, inputs: Sequence[str], rule: str) -> Region:
     """Find the bounds of a bound condition; `rule` is a name for the errors.

@@ -1,0 +1,287 @@
+"""What a rule does to a fit, in words: plain data and a page of text."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from ocbnn.estimators.page import Page, block, listed, plain, share
+from ocbnn.estimators.rows_against import Row, say_rows, say_values
+from ocbnn.metrics.binding import Binding
+from ocbnn.metrics.places import Place
+
+# A rule that is broken less often than this without itself does nothing.
+_IDLE = 0.01
+# From so many points on, a rule binds everywhere.
+_EVERYWHERE = 0.9
+# A change of spread worth a sentence, and one that is no accident of few draws.
+_CHANGE, _MOVED = 0.1, 0.25
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """Where a rule binds along one input, beside its region.
+
+    Attributes:
+        input: The input's name.
+        low: The least value at a point where the rule binds.
+        median: The median over such points.
+        high: The greatest.
+        region_low: The least value among all points of the region.
+        region_high: The greatest.
+    """
+
+    input: str
+    low: float
+    median: float
+    high: float
+    region_low: float
+    region_high: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """How uncertain the function is without a rule and with it.
+
+    All are standard deviations over draws, averaged over points.
+
+    Attributes:
+        output: The output, or for classes the probability of those that are allowed.
+        without: In the rule's region, without the rule.
+        with_rule: In the region, with it.
+        near_without: Just outside of the region, without the rule; None where there is
+            no outside.
+        near_with: Just outside, with it.
+    """
+
+    output: str
+    without: float
+    with_rule: float
+    near_without: float | None = None
+    near_with: float | None = None
+
+    @property
+    def removed(self) -> float:
+        """The share of the spread that the rule took away; negative if it added."""
+        return 1.0 - self.with_rule / self.without if self.without > 0 else 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """What one rule does: where it binds, what it removed, and which rows it fights.
+
+    Attributes:
+        rule: The rule's name.
+        text: The rule.
+        claim: What it says about the outputs.
+        how: How the posterior without it was found: "reweighted" from the draws,
+            "refitted", or "unknown", when nothing below is known about it.
+        pareto_k: Of the weights that would take it out of the draws.
+        verdict: How far the second fit can be trusted, in a word; empty without one.
+        binding: How often it would be broken without itself; None when unknown, and
+            for custom rules, which nothing can break.
+        violation: How often it is broken with itself in place, likewise.
+        ranges: Where it binds along each input; empty where it binds nowhere.
+        places: The same in words.
+        spreads: What it does to uncertainty, for each output it speaks of.
+        rows_in_region: How many data rows it speaks about; None where none can break
+            it.
+        against: Rows whose observation breaks it by more than the noise.
+        within_noise: Rows whose observation breaks it by no more than that.
+        follows: From which other rules it follows, in a sentence; None if from none.
+        has_others: Whether the model has other rules.
+    """
+
+    rule: str
+    text: str
+    claim: str
+    how: str
+    pareto_k: float
+    verdict: str
+    binding: Binding | None
+    violation: float | None
+    ranges: tuple[Range, ...]
+    places: tuple[Place, ...]
+    spreads: tuple[Spread, ...]
+    rows_in_region: int | None
+    against: tuple[Row, ...]
+    within_noise: tuple[Row, ...]
+    follows: str | None = None
+    has_others: bool = False
+
+    @property
+    def status(self) -> str:
+        """One of "pulls" (against rows), "works", "idle" and "unknown"."""
+        if self.against:
+            return "pulls"
+        if self.how == "unknown":
+            return "unknown"
+        return "works" if self._work() else "idle"
+
+    @property
+    def sentence(self) -> str:
+        """The status in one sentence."""
+        name = f"Rule {self.rule!r}"
+        if self.status == "unknown":
+            return (
+                f"{name}: what it does cannot be told from these draws; "
+                f"explain({self.rule!r}, refit=True) fits again without it."
+            )
+        if self.status == "idle":
+            return f"{name} is idle: {self._keepers} keep it."
+        work = self._work()
+        if self.against:
+            also = f", and {work}" if work else ""
+            return f"{name} pulls against {say_rows(self.against)}{also}."
+        return f"{name} {work}."
+
+    def sentences(self) -> list[str]:
+        """The findings in words, the conclusion first."""
+        return [
+            self.sentence,
+            *self._where(),
+            *self._uncertainty(),
+            *self._rows(),
+            *([self.follows] if self.follows else []),
+            *self._doubts(),
+        ]
+
+    @property
+    def _keepers(self) -> str:
+        return "the data and the other rules" if self.has_others else "the data alone"
+
+    def _work(self) -> str:
+        found = self.binding
+        if found is not None and (found.points > 0 or found.pairs >= _IDLE):
+            return f"does the work at {share(found.points)} of its region"
+        if not any(abs(one.removed) > _MOVED for one in self.spreads):
+            return ""
+        keep = "" if found is None else ", which would keep it without it"
+        return f"changes the functions in its region{keep}"
+
+    def _where(self) -> Iterator[str]:
+        found = self.binding
+        if found is None or self.violation is None:
+            return
+        if found.pairs > 0:
+            half = f", more than half of them at {share(found.mostly)} of its points"
+            yield (
+                f"Without it functions would break it in {share(found.pairs)} of cases "
+                f"(with it {share(self.violation)}){half * (found.mostly > 0)}."
+            )
+        if found.points > _EVERYWHERE:
+            yield "It binds everywhere in its region."
+        elif self.places:
+            where = " and ".join(map(_place, self.places))
+            yield f"It binds {where}; elsewhere {self._keepers} keep it."
+
+    def _uncertainty(self) -> Iterator[str]:
+        for one in self.spreads:
+            said = (
+                f"It takes the standard deviation of {one.output} in its region from "
+            )
+            if abs(one.removed) <= _CHANGE:
+                yield (
+                    f"The standard deviation of {one.output} in its region is the same "
+                    f"with it ({one.with_rule:.3g}) and without ({one.without:.3g})."
+                )
+                continue
+            word = "removed" if one.removed > 0 else "added"
+            near = ""
+            if one.near_with is not None and one.near_without is not None:
+                near = f"; just outside, from {one.near_without:.3g} to "
+                near += f"{one.near_with:.3g}"
+            yield (
+                f"{said}{one.without:.3g} to {one.with_rule:.3g} "
+                f"({share(round(abs(one.removed), 2))} {word}){near}."
+            )
+
+    def _rows(self) -> Iterator[str]:
+        said = f"but the rule says {self.claim}"
+        if self.against:
+            rows, values = say_rows(self.against), say_values(self.against)
+            yield f"Against it: {rows} ({values}, {said})."
+        if self.within_noise:
+            few = self.within_noise
+            yield (
+                f"{say_rows(few).capitalize()} break{'s' * (len(few) == 1)} it by no "
+                f"more than the noise ({say_values(few)}, {said})."
+            )
+        if self.rows_in_region == 0:
+            yield "No data row lies in its region."
+        elif self.rows_in_region and not self.against and not self.within_noise:
+            rows = self.rows_in_region
+            all_of_them = f"All {rows} rows" if rows > 1 else "The one row"
+            yield f"{all_of_them} in its region keep{'s' * (rows == 1)} it."
+
+    def _doubts(self) -> Iterator[str]:
+        if self.how == "reweighted":
+            yield "What would be without it was told by weighting the draws."
+        elif self.how == "refitted":
+            rough = ""
+            if self.verdict in ("poor", "unknown"):
+                rough = (
+                    f", whose verdict is {self.verdict!r}: take the numbers as rough"
+                )
+            yield f"What would be without it was told by a second fit{rough}."
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanations(Page):
+    """What each rule does. Print it, or go through it rule by rule.
+
+    Attributes:
+        rules: An explanation for each rule that was asked about.
+        contradiction: Rules that cannot all hold, in words; None where none was found.
+    """
+
+    rules: tuple[Explanation, ...]
+    contradiction: str | None = None
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return iter(self.rules)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __getitem__(self, name: str) -> Explanation:
+        for rule in self.rules:
+            if rule.rule == name:
+                return rule
+        raise KeyError(f"no rule is called {name!r}: {listed(r.rule for r in self)}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, ready for JSON."""
+        return {
+            "contradiction": self.contradiction,
+            "rules": {
+                rule.rule: {
+                    "status": rule.status,
+                    "sentence": rule.sentence,
+                    **plain(dataclasses.asdict(rule)),
+                    "sentences": rule.sentences(),
+                }
+                for rule in self.rules
+            },
+        }
+
+    def __str__(self) -> str:
+        if not self.rules:
+            return "There are no rules to explain."
+        pages = [
+            block(f"{rule.rule}: {rule.status}", [rule.text, *rule.sentences()])
+            for rule in self.rules
+        ]
+        if self.contradiction:
+            pages.append(
+                block("Rules that contradict each other", [self.contradiction])
+            )
+        return "\n\n".join(pages)
+
+
+def _place(place: Place) -> str:
+    if place.input is None:
+        return "everywhere"
+    if place.low == place.high:
+        return f"where {place.input} is {place.low:.3g}"
+    often = "" if place.share > _EVERYWHERE else f" ({place.share:.0%} of points there)"
+    return f"where {place.input} is between {place.low:.3g} and {place.high:.3g}{often}"

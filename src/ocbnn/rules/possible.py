@@ -1,0 +1,206 @@
+"""Which outputs some rules leave possible at one input, and what they rule out.
+
+Only what is affine in the outputs is understood. Anything else is taken to be
+satisfied, so that "nothing is possible" is always true when it is said.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+
+from ocbnn.core.errors import RuleError
+from ocbnn.rules.affine import affine
+from ocbnn.rules.bound import AllowedClasses, BoundRule, Forbidden
+from ocbnn.rules.normal_form import Atom, Terms, columns, normal_form
+
+MOST_CASES = 512
+
+Point: TypeAlias = Float[np.ndarray, " inputs"]
+# `slopes · y + constant <= 0`, or `<` when strict.
+_HalfSpace: TypeAlias = tuple[tuple[float, ...], float, bool]
+_Case: TypeAlias = tuple[_HalfSpace, ...]
+# What a rule leaves open; None when nothing is known about it.
+_Cases: TypeAlias = tuple[_Case, ...] | None
+
+
+def is_judged(rule: BoundRule) -> bool:
+    """Whether the rule rules outputs out, and does not only make them less likely."""
+    return isinstance(rule.claim, Forbidden | AllowedClasses)
+
+
+def is_constant(rule: BoundRule) -> bool:
+    """Whether the rule says the same about the outputs at every input of its region."""
+    if not isinstance(rule.claim, Forbidden):
+        return isinstance(rule.claim, AllowedClasses)
+    atoms = (atom for term in rule.claim.terms for atom in term)
+    found = (column for atom in atoms for column in columns(atom.expr))
+    return all(column.kind == "output" for column in found)
+
+
+class Judge:
+    """Remembers what is possible, since most inputs ask the same question."""
+
+    def __init__(self, rules: Sequence[BoundRule]) -> None:
+        self._rules = rules
+        self._allowed = [_allowed(rule) for rule in rules]
+        self._masks = [
+            np.array(rule.claim.mask)
+            if isinstance(rule.claim, AllowedClasses)
+            else None
+            for rule in rules
+        ]
+        self._constant = [is_constant(rule) for rule in rules]
+        self._outputs = len(rules[0].schema.outputs)
+        self._same: dict[tuple[int, bool], _Cases] = {}
+        self._known: dict[_Case, bool] = {}
+        self._answers: dict[tuple[object, ...], bool] = {}
+
+    def at_fault(self, active: Sequence[int], x: Point) -> list[int]:
+        """Smallest set of rules found that leaves nothing possible; empty if none."""
+        cases = {index: self._cases(index, x) for index in active}
+        question = tuple(cases.items())
+        if question not in self._answers:
+            self._answers[question] = self._possible(active, cases)
+        if self._answers[question]:
+            return []
+        for size in (1, 2):
+            for some in itertools.combinations(active, size):
+                if not self._possible(some, cases):
+                    return list(some)
+        needed = list(active)
+        for index in active:
+            rest = [other for other in needed if other != index]
+            if not self._possible(rest, cases):
+                needed = rest
+        return needed
+
+    def implies(self, others: Sequence[int], index: int, x: Point) -> bool:
+        """Whether every output that the others allow at `x` is allowed by the rule."""
+        mask = self._masks[index]
+        if mask is not None:
+            known = [m for i in others if (m := self._masks[i]) is not None]
+            return not np.any(np.all([~mask, *known], axis=0))
+        claim = self._rules[index].claim
+        if any(self._rules[i].claim == claim for i in others):
+            return True
+        cases = {other: self._cases(other, x) for other in others}
+        broken = self._cases(index, x, broken=True) or ()
+        question = ("broken", broken, *cases.items())
+        if question not in self._answers:
+            self._answers[question] = not any(
+                self._possible(others, cases, case) for case in broken
+            )
+        return self._answers[question]
+
+    def _possible(
+        self,
+        indices: Sequence[int],
+        cases: dict[int, _Cases],
+        given: _Case = (),
+    ) -> bool:
+        masks = [mask for i in indices if (mask := self._masks[i]) is not None]
+        if masks and not np.any(np.all(masks, axis=0)):
+            return False
+        open_cases = [given] if self._feasible(given) else []
+        for index in indices:
+            alternatives = cases[index]
+            if alternatives is None:
+                continue
+            if len(open_cases) * len(alternatives) > MOST_CASES:
+                return True
+            joined = (one + two for one in open_cases for two in alternatives)
+            open_cases = [case for case in joined if self._feasible(case)]
+        return bool(open_cases)
+
+    def _cases(self, index: int, x: Point, *, broken: bool = False) -> _Cases:
+        """Alternatives the rule leaves open at `x`, or the ways to break it there.
+
+        None when nothing is known.
+        """
+        claim = self._rules[index].claim
+        terms = self._allowed[index]
+        if broken:
+            terms = claim.terms if isinstance(claim, Forbidden) else None
+        if terms is None:
+            return None
+        if not self._constant[index]:
+            return self._open(terms, x)
+        if (index, broken) not in self._same:
+            self._same[index, broken] = self._open(terms, x)
+        return self._same[index, broken]
+
+    def _open(self, terms: Terms, x: Point) -> tuple[_Case, ...]:
+        cases = []
+        for term in terms:
+            exact = [atom for atom in term if not atom.uses_outputs]
+            if all(atom.holds(x[None], None)[0] for atom in exact):
+                spaces = (_half_space(atom, x, self._outputs) for atom in term)
+                # A half-space that is not affine is left out: it may be satisfied.
+                cases.append(tuple(space for space in spaces if space is not None))
+        return tuple(cases)
+
+    def _feasible(self, case: _Case) -> bool:
+        if case not in self._known:
+            one = self._outputs == 1
+            self._known[case] = _interval(case) if one else _linear_program(case)
+        return self._known[case]
+
+
+def _allowed(rule: BoundRule) -> Terms | None:
+    if not isinstance(rule.claim, Forbidden):
+        return None
+    try:
+        return normal_form(rule.claim.condition)
+    except RuleError:
+        return None  # Too many pieces to look at.
+
+
+def _half_space(atom: Atom, x: np.ndarray, outputs: int) -> _HalfSpace | None:
+    if not atom.uses_outputs:
+        return None
+    form = affine(atom.expr, "output", x)
+    if form is None:
+        return None
+    slopes = tuple(form.slopes.get(index, 0.0) for index in range(outputs))
+    scale = max(map(abs, slopes)) or 1.0
+    return tuple(s / scale for s in slopes), form.constant / scale, atom.strict
+
+
+def _interval(case: _Case) -> bool:
+    lower, upper, open_below, open_above = -math.inf, math.inf, False, False
+    for (slope,), constant, strict in case:
+        bound = -constant / slope if slope else 0.0
+        if slope > 0:
+            upper, open_above = min((upper, not open_above), (bound, not strict))
+            open_above = not open_above
+        elif slope < 0:
+            lower, open_below = max((lower, open_below), (bound, strict))
+        elif constant > 0 or (strict and constant == 0):
+            return False
+    return lower < upper or (lower == upper and not (open_below or open_above))
+
+
+def _linear_program(case: _Case) -> bool:
+    """Ask for a point that satisfies all, the strict ones with room to spare."""
+    from scipy.optimize import linprog  # noqa: PLC0415 (slow to import, seldom needed)
+
+    if not case:
+        return True
+    slopes = np.array([space[0] for space in case])
+    constants = np.array([space[1] for space in case])
+    strict = np.array([space[2] for space in case], dtype=float)
+    answer = linprog(
+        c=[0.0] * slopes.shape[1] + [-1.0],
+        A_ub=np.column_stack([slopes, strict]),
+        b_ub=-constants,
+        bounds=[(None, None)] * slopes.shape[1] + [(0.0, 1.0)],
+    )
+    if answer.status != 0:
+        return (
+            answer.status != 2
+        )  # 2 is "infeasible"; any other failure proves nothing.
+    return not strict.any() or bool(answer.x[-1] > 1e-7)

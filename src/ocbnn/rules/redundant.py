@@ -1,0 +1,155 @@
+"""Rules that say nothing which other rules do not say already."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from ocbnn.rules.bound import BoundRule
+from ocbnn.rules.places import in_region, one_of_each_kind, where_regions_overlap
+from ocbnn.rules.possible import Judge, is_constant, is_judged
+from ocbnn.rules.words import listing
+
+# Inputs of a rule's region at which it is compared with others.
+POINTS = 100
+
+_RANKS = {"soft": 0, "firm": 1, "hard": 2}
+
+
+@dataclasses.dataclass(frozen=True)
+class Redundancy:
+    """A rule that follows from others.
+
+    Attributes:
+        rule: The rule.
+        by: Those it follows from, each of them needed; none when it forbids nothing.
+        is_proved: Whether that is certain; else it was seen at `points` inputs.
+        points: How many inputs of its region were looked at.
+    """
+
+    rule: BoundRule
+    by: tuple[BoundRule, ...]
+    is_proved: bool
+    points: int
+
+    def sentence(self) -> str:
+        """What follows from what, and how surely."""
+        sure = "proved" if self.is_proved else f"as far as {self.points} inputs show"
+        name = repr(self.rule.name)
+        if not self.by:
+            return f"Rule {name} forbids nothing ({sure}): leave it out, or mend it."
+        others = listing(repr(other.name) for other in self.by)
+        return f"Rule {name} follows from {others} ({sure}): it can be left out."
+
+
+def find_redundant(
+    bounds: Sequence[BoundRule], X: np.ndarray | None = None
+) -> list[Redundancy]:
+    """Find rules that follow from the others, one at a time.
+
+    A rule follows when, wherever it applies, each output that the others allow is
+    allowed by it. Only `require`, `forbid` and class rules are compared, and of others
+    those that are held at least as strictly. Of two rules that say the same, both are
+    named, and one has to stay.
+
+    `X` are rows of inputs, which show where to look where regions have no bounds.
+    Where regions are made of thresholds on single inputs and claims do not depend on
+    the inputs, the answer is proved.
+
+    >>> from ocbnn.rules import Schema, bind, parse_rule
+    >>> texts = "wide: if 0 <= x <= 9 then y < 3", "near: if 1 <= x <= 2 then y < 5"
+    >>> bounds = [bind(parse_rule(t), Schema(("x",), ("y",))) for t in texts]
+    >>> print(*[found.sentence() for found in find_redundant(bounds)])
+    Rule 'near' follows from 'wide' (proved): it can be left out.
+    """
+    rules = [rule for rule in bounds if is_judged(rule)]
+    if not rules:
+        return []
+    width = len(rules[0].schema.inputs)
+    rows = np.zeros((0, width)) if X is None else np.asarray(X, np.float64)
+    judge, meeting = Judge(rules), where_regions_overlap(rules, rows)
+    found = []
+    for index, rule in enumerate(rules):
+        points = np.concatenate(
+            [in_region(rule, rows, POINTS), meeting[rule.applies(meeting)]]
+        )
+        others = [
+            other
+            for other, one in enumerate(rules)
+            if other != index and _is_as_strict(one, rule)
+        ]
+        one = _redundancy(_Asked(judge, rules, index), others, points, rows)
+        if one is not None:
+            found.append(one)
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """One rule among all, and whether it follows from some of them."""
+
+    judge: Judge
+    rules: Sequence[BoundRule]
+    index: int
+
+    def follows(self, others: Sequence[int], points: np.ndarray) -> bool:
+        if not len(points):
+            return False
+        active = np.zeros((len(points), 0), bool)
+        if others:
+            active = np.stack([self.rules[i].applies(points) for i in others], axis=1)
+        return all(
+            self.judge.implies(
+                [other for other, on in zip(others, row, strict=True) if on],
+                self.index,
+                x,
+            )
+            for x, row in zip(points, active, strict=True)
+        )
+
+
+def _redundancy(
+    asked: _Asked, others: list[int], points: np.ndarray, rows: np.ndarray
+) -> Redundancy | None:
+    rule = asked.rules[asked.index]
+    if is_constant(rule):
+        same = [asked.rules[i] for i in others if is_constant(asked.rules[i])]
+        cells = one_of_each_kind([rule, *same], rows)
+        if cells is not None:
+            points = np.concatenate([points, cells[rule.applies(cells)]])
+    if not asked.follows(others, points):
+        return None
+    needed = _needed(asked, others, points)
+    by = tuple(asked.rules[i] for i in needed)
+    proved = False
+    if all(is_constant(one) for one in (rule, *by)):
+        cells = one_of_each_kind([rule, *by], rows)
+        if cells is not None:
+            proved = asked.follows(needed, cells[rule.applies(cells)])
+            if not proved:
+                return None
+    return Redundancy(rule, by, proved, len(points))
+
+
+def _needed(asked: _Asked, others: list[int], points: np.ndarray) -> list[int]:
+    """One rule if one is enough; else all that cannot be left out one by one."""
+    if asked.follows([], points):
+        return []
+    others = [i for i in others if asked.rules[i].applies(points).any()]
+    for other in others:
+        if asked.follows([other], points):
+            return [other]
+    needed = list(others)
+    for other in others:
+        rest = [one for one in needed if one != other]
+        if asked.follows(rest, points):
+            needed = rest
+    return needed
+
+
+def _is_as_strict(one: BoundRule, than: BoundRule) -> bool:
+    """Whether what follows from `one` is held at least as strictly as `than` is."""
+    ranks = _RANKS[one.rule.held], _RANKS[than.rule.held]
+    return ranks[0] > ranks[1] or (
+        ranks[0] == ranks[1] and one.rule.gamma >= than.rule.gamma
+    )
