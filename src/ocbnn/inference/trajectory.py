@@ -20,6 +20,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
 
 from ocbnn.core.ravel import Vector
@@ -99,12 +100,14 @@ def move(
     logdensity: Callable[[Vector], Array],
     tuning: Tuning,
     *,
+    depth: Int[Array, ""],
     max_depth: int,
 ) -> tuple[Phase, Array, Array, Array, Array]:
-    """Draw a point of a trajectory through `start`.
+    """Draw a point of a trajectory through `start` that doubles `depth` times at most.
 
-    Returns it, the mean acceptance, whether the trajectory diverged, the energy it
-    began with, and how many steps it took.
+    Random numbers are drawn for `max_depth` doublings, whatever the depth. Returns the
+    point, the mean acceptance, whether the trajectory diverged, the energy it began
+    with, and how many steps it took up to where it diverged, if it did.
     """
     luck = _luck(key, start.position, max_depth)
     momentum = luck.noise / jnp.sqrt(tuning.inverse_mass)
@@ -115,7 +118,7 @@ def move(
     whole = Trajectory(none, here, here, start, zero, momentum, zero, none, no, no)
 
     def goes_on(whole: Trajectory) -> Array:
-        return (whole.depth < max_depth) & ~whole.turned & ~whole.diverged
+        return (whole.depth < depth) & ~whole.turned & ~whole.diverged
 
     step = partial(_double, walk, luck, tuning.step_size)
     whole = jax.lax.while_loop(goes_on, step, whole)
@@ -137,15 +140,9 @@ def _double(
 ) -> Trajectory:
     """Make a trajectory twice as long, to one side or the other."""
     forwards = luck.ways[whole.depth] < 0.5
-    size = jnp.left_shift(1, whole.depth)
-    branch = _grow(
-        walk,
-        jnp.where(forwards, step_size, -step_size),
-        choose(forwards, whole.last, whole.first),
-        size,
-        luck.blocks,
-        whole.depth + (size - 1) // BLOCK,
-    )
+    edge = choose(forwards, whole.last, whole.first)
+    signed = jnp.where(forwards, step_size, -step_size)
+    branch = grow(walk, luck, signed, edge, whole.depth)
     # Preferring what is new moves on further, and leaves the density as it is.
     share = jnp.exp(branch.log_weight - whole.log_weight)
     is_whole = ~branch.turned & ~branch.diverged
@@ -163,28 +160,30 @@ def _double(
         momenta,
         whole.accepted + branch.accepted,
         whole.steps + branch.steps,
-        branch.turned | _turns(walk, *ends, momenta),
+        branch.turned | turns(walk, *ends, momenta),
         branch.diverged,
     )
 
 
-def _turns(walk: Walk, first: Array, last: Array, momenta: Array) -> Array:
+def turns(walk: Walk, first: Array, last: Array, momenta: Array) -> Array:
     """Whether a stretch is at its longest, or beyond, seen from one of its ends."""
     between = walk.inverse_mass * (momenta - 0.5 * (first + last))
     back = lambda end: jnp.sum(end * between, axis=-1) <= 0.0
     return back(first) | back(last)
 
 
-def _grow(
+def grow(
     walk: Walk,
+    luck: Luck,
     step_size: Float[Array, ""],
-    start: Point,
-    size: Int[Array, ""],
-    shares: Float[Array, " blocks"],
-    first_share: Int[Array, ""],
+    edge: Point,
+    depth: Int[Array, ""],
 ) -> Branch:
-    """A branch of `size` points, or less of it if it turns or diverges."""
+    """A branch of `2 ** depth` points, or less of it if it turns or diverges."""
+    size = jnp.left_shift(1, depth)
     count = jnp.minimum(size, BLOCK)
+    # Beyond the numbers of all shorter branches, so that each is used once.
+    first = depth + (size - 1) // BLOCK
 
     def goes_on(branch: Branch) -> Array:
         is_long = branch.blocks * BLOCK >= size
@@ -192,28 +191,29 @@ def _grow(
 
     def lengthen(branch: Branch) -> Branch:
         end, points = _leap(walk, step_size, branch.end, count)
-        share = shares[first_share + branch.blocks]
+        share = luck.blocks[first + branch.blocks]
         return _look(walk, branch, end, points, count, share)
 
-    return jax.lax.while_loop(goes_on, lengthen, _bud(start, shares.size))
+    levels = max(1, luck.ways.size - BLOCK.bit_length())
+    return jax.lax.while_loop(goes_on, lengthen, _bud(edge, levels))
 
 
-def _bud(start: Point, blocks: int) -> Branch:
-    zero = jnp.zeros_like(start.phase.logdensity)
-    nothing = jnp.zeros_like(start.momentum)
+def _bud(edge: Point, levels: int) -> Branch:
+    """A branch without points."""
+    zero, nothing = jnp.zeros_like(edge.phase.logdensity), jnp.zeros_like(edge.momentum)
     none, no = jnp.zeros((), jnp.int32), jnp.zeros((), bool)
-    marks = jnp.zeros((max(1, blocks.bit_length()), *nothing.shape), nothing.dtype)
+    marks = jnp.zeros((levels, *nothing.shape), nothing.dtype)
     return Branch(
-        none,
-        start,
-        start.phase,
-        zero - jnp.inf,
-        nothing,
-        zero,
-        none,
-        no,
-        no,
-        Marks(marks, marks),
+        blocks=none,
+        end=edge,
+        drawn=edge.phase,
+        log_weight=zero - jnp.inf,
+        momenta=nothing,
+        accepted=zero,
+        steps=none,
+        turned=no,
+        diverged=no,
+        marks=Marks(marks, marks),
     )
 
 
@@ -221,20 +221,23 @@ def _leap(
     walk: Walk, step_size: Float[Array, ""], start: Point, count: Int[Array, ""]
 ) -> tuple[Point, Point]:
     """The last of some leapfrog steps, and all of them."""
+    # One row for all that a point is: one operation to write it instead of four.
+    row, unravel = ravel_pytree(start)
 
-    def leapfrog(index: Array, carry: tuple[Point, Point]) -> tuple[Point, Point]:
-        (phase, momentum), points = carry
+    def leapfrog(index: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
+        (phase, momentum), rows = carry
         half = momentum + 0.5 * step_size * phase.gradient
         place = phase.position + step_size * walk.inverse_mass * half
         phase = rest_at(place, walk.logdensity)
         point = Point(phase, half + 0.5 * step_size * phase.gradient)
-        return point, jax.tree.map(partial(_put, index), points, point)
+        return point, _put(rows, ravel_pytree(point)[0], index)
 
-    empty = jax.tree.map(lambda a: jnp.zeros((BLOCK, *a.shape), a.dtype), start)
-    return jax.lax.fori_loop(0, count, leapfrog, (start, empty))
+    rows = jnp.zeros((BLOCK, *row.shape), row.dtype)
+    end, rows = jax.lax.fori_loop(0, count, leapfrog, (start, rows))
+    return end, jax.vmap(unravel)(rows)
 
 
-def _put(index: Array, rows: Array, row: Array) -> Array:
+def _put(rows: Array, row: Array, index: Array) -> Array:
     return jax.lax.dynamic_update_index_in_dim(rows, row, index, 0)
 
 
@@ -251,14 +254,14 @@ def _look(
     exact = jax.lax.Precision.HIGHEST
     scaled = points.momentum * walk.inverse_mass[None]
     products = jnp.matmul(scaled, points.momentum.T, precision=exact)
-    numbers = jnp.arange(BLOCK)
+    numbers = jnp.arange(BLOCK, dtype=count.dtype)
     gained = walk.energy + points.phase.logdensity - 0.5 * jnp.diagonal(products)
     # Off the support, or out of floating-point range: an impossible point.
     gained = jnp.where((numbers < count) & ~jnp.isnan(gained), gained, -jnp.inf)
     diverged = (numbers < count) & (gained < -DIVERGENCE)
     steps = jnp.min(jnp.where(diverged, numbers + 1, count))
     accepted = jnp.where(numbers < steps, jnp.exp(jnp.minimum(gained, 0.0)), 0.0)
-    index, log_weight = _draw(gained, branch.log_weight, share)
+    index, log_weight = draw(gained, branch.log_weight, share)
     new = jax.tree.map(lambda a: jnp.take(a, index, 0, mode="clip"), points.phase)
     momenta = branch.momenta + jnp.sum(points.momentum, axis=0)
     marks = _mark(branch, points.momentum[0])
@@ -277,7 +280,7 @@ def _look(
     )
 
 
-def _draw(
+def draw(
     gained: Float[Array, " block"], before: Float[Array, ""], share: Float[Array, ""]
 ) -> tuple[Int[Array, ""], Float[Array, ""]]:
     """One of a block's points by weight, or none of them in favour of one before."""
@@ -304,7 +307,7 @@ def _stretches() -> tuple[np.ndarray, np.ndarray]:
                 table[end, [first, last]] = 0.5
                 tables.append(table)
                 ends.append(last)
-    return np.stack(tables), np.array(ends)
+    return np.stack(tables), np.array(ends, np.int32)
 
 
 def _turns_within(
@@ -322,7 +325,7 @@ def _mark(branch: Branch, momentum: Vector) -> Marks:
     begins = branch.blocks % 2 == 0
 
     def note(rows: Array, row: Array) -> Array:
-        return _put(level, rows, jnp.where(begins, row, rows[level]))
+        return _put(rows, jnp.where(begins, row, rows[level]), level)
 
     marks = branch.marks
     return Marks(note(marks.momentum, momentum), note(marks.sum_before, branch.momenta))
@@ -337,11 +340,11 @@ def _turns_since(
     """
     level = jax.lax.population_count(block >> 1)
     closed = jax.lax.population_count(block & ~(block + 1))
-    levels = jnp.arange(len(marks.momentum))
+    levels = jnp.arange(len(marks.momentum), dtype=block.dtype)
     asked = (levels <= level) & (levels > level - closed)
     between = momenta[None] - marks.sum_before
     inverse_mass = walk.inverse_mass[None]
-    back = _turns(
+    back = turns(
         walk._replace(inverse_mass=inverse_mass), marks.momentum, last[None], between
     )
     return jnp.any(asked & back)
