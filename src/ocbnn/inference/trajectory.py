@@ -10,7 +10,7 @@ counted by half, as NumPyro and BlackJAX do.
 Small networks spend their time on starting operations, not on doing them. So the
 innermost loop only takes leapfrog steps, and what else NUTS asks of every point is
 asked of a block of them at once. A block may be finished after a turn inside it was
-found, which costs a few steps and changes no draw.
+found: a few steps for nothing, and the same law of draws.
 """
 
 from collections.abc import Callable
