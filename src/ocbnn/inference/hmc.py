@@ -65,7 +65,7 @@ def move(
 @cache
 def _kernel(steps: int, jitter: bool) -> Callable[..., tuple]:
     # Cached so that equal settings are the same object, and compile once.
-    return partial(move, steps=steps, jitter=jitter)
+    return lambda *start, is_early: move(*start, steps=steps, jitter=jitter)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -46,8 +46,9 @@ class MoveInfo(NamedTuple):
     step_size: Float[Array, ""]
 
 
-# (key, phase, log density, tuning) -> (phase, acceptance, divergent, energy, steps)
-Kernel = Callable[[RandomKey, Phase, Callable[[Vector], Array], Tuning], tuple]
+# (key, phase, log density, tuning, is_early=...): the last says that little of the
+# warm-up is done -> (phase, acceptance, divergent, energy, steps)
+Kernel = Callable[..., tuple]
 
 
 class ChainState(NamedTuple):
@@ -109,8 +110,13 @@ class HamiltonianChain(StartedAlgorithm):
 
     def step(self, key: RandomKey, state: ChainState) -> tuple[ChainState, MoveInfo]:
         """One trajectory."""
+        return self._move(key, state, jnp.zeros((), bool))
+
+    def _move(
+        self, key: RandomKey, state: ChainState, is_early: Bool[Array, ""]
+    ) -> tuple[ChainState, MoveInfo]:
         phase, acceptance, divergent, energy, steps = self.kernel(
-            key, state.phase, self.density.logdensity, state.tuning
+            key, state.phase, self.density.logdensity, state.tuning, is_early=is_early
         )
         info = MoveInfo(
             phase.logdensity,
@@ -126,7 +132,8 @@ class HamiltonianChain(StartedAlgorithm):
         self, key: RandomKey, state: ChainState, index: Int[Array, ""]
     ) -> tuple[ChainState, MoveInfo]:
         """One trajectory, and one lesson from it."""
-        state, info = self.step(key, state)
+        is_early = 3 * index < self.stages.size
+        state, info = self._move(key, state, is_early)
         if not self.adapts:
             return state, info
         tuning, memory = adapt(

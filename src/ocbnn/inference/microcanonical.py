@@ -223,6 +223,8 @@ def _corrected_kernel(turn: float, most: int) -> Callable[..., tuple]:
         start: Phase,
         logdensity: Callable[[Vector], Array],
         tuning: Tuning,
+        *,
+        is_early: Array,
     ) -> tuple:
         key_length, key_move = jax.random.split(key)
         # Any length up to twice the usual one, so that no path closes on itself.

@@ -1,56 +1,29 @@
-"""The No-U-Turn sampler: HMC that chooses the length of each trajectory itself.
-
-The trajectory is BlackJAX's, which is well kept and measures within 1.5 times the cost
-of a bare leapfrog loop on the paper's toys; warm-up and driver are ours.
-"""
+"""The No-U-Turn sampler: HMC that chooses the length of each trajectory itself."""
 
 import dataclasses
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ocbnn.core.edges import third_party
-from ocbnn.core.ravel import Vector
-from ocbnn.core.types import RandomKey
-from ocbnn.inference.adaptation import Tuning
 from ocbnn.inference.base import LogDensity, check_counts
-from ocbnn.inference.mcmc import HamiltonianChain, HamiltonianPlan, Phase
+from ocbnn.inference.mcmc import HamiltonianChain, HamiltonianPlan
+from ocbnn.inference.trajectory import move
+
+# While scales are unknown, long trajectories cost more than they teach.
+_EARLY_DEPTH = 7
 
 
 @cache
 def _kernel(max_depth: int) -> Callable[..., tuple]:
-    # BlackJAX takes half a second to import, so only those who use it wait for it.
-    from blackjax.mcmc import nuts  # noqa: PLC0415
-    from blackjax.mcmc.hmc import HMCState  # noqa: PLC0415
+    # Cached so that equal settings are the same object, and compile once.
+    def kernel(*start: Any, is_early: Array) -> tuple:
+        depth = jnp.where(is_early, min(_EARLY_DEPTH, max_depth), max_depth)
+        return move(*start, depth=depth, max_depth=max_depth)
 
-    trajectory = nuts.build_kernel()
-
-    def move(
-        key: RandomKey,
-        start: Phase,
-        logdensity: Callable[[Vector], Array],
-        tuning: Tuning,
-    ) -> tuple:
-        with third_party():
-            state, info = trajectory(
-                key,
-                HMCState(*start),  # pyright: ignore[reportArgumentType]
-                logdensity,
-                tuning.step_size,  # pyright: ignore[reportArgumentType]
-                tuning.inverse_mass,
-                max_num_doublings=max_depth,
-            )
-        numbers = (
-            info.acceptance_rate,
-            info.is_divergent,
-            info.energy,
-            info.num_integration_steps,
-        )
-        return Phase(*state), *map(jnp.asarray, numbers)  # pyright: ignore
-
-    return move
+    return kernel
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,7 +31,8 @@ class NUTS(HamiltonianPlan):
     """The No-U-Turn sampler with windowed warm-up.
 
     Attributes:
-        max_depth: A trajectory has at most `2 ** max_depth` leapfrog steps.
+        max_depth: A trajectory doubles at most so often: ten times make 1023 leapfrog
+            steps. During the first third of the warm-up it doubles seven times at most.
     """
 
     max_depth: int = 10
