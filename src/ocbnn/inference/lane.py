@@ -14,7 +14,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ocbnn.core.processes import gathered
@@ -28,6 +27,7 @@ from ocbnn.inference.health import check_numbers, check_start
 from ocbnn.inference.layout import Layout
 from ocbnn.inference.progress import Reporter
 from ocbnn.inference.record import Place, Shapes
+from ocbnn.inference.trees import stacked
 
 _CHUNK_SECONDS = 0.2
 _WARMUP_ROOM = 1024
@@ -71,10 +71,10 @@ class Lane:
         self._keys: Any = chains[0].key
         self._state: Any = chains[0].state
         if self._many:
-            self._keys = jnp.stack([chain.key for chain in chains])
+            self._keys = stacked(*(chain.key for chain in chains))
         if self._many and self._state is not None:
             states = [chain.state for chain in chains]
-            self._state = jax.tree.map(lambda *a: jnp.stack(a), *states)
+            self._state = jax.tree.map(stacked, *states)
         self._keys, self._state = shared.layout.spread((self._keys, self._state))
 
     def compile(self) -> None:

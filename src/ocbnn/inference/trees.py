@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ocbnn.core.types import Position, RandomKey
@@ -16,6 +17,17 @@ def like_normal(key: RandomKey, like: Position) -> Position:
         for k, leaf in zip(keys, leaves, strict=False)
     ]
     return jax.tree.unflatten(structure, noise)
+
+
+def stacked(*arrays: Array) -> Array:
+    """Arrays or random keys along a new first axis.
+
+    On the host: a compiled stack of thousands of arrays takes minutes to compile.
+    """
+    if jnp.issubdtype(arrays[0].dtype, jax.dtypes.prng_key):
+        data = [np.asarray(jax.random.key_data(key)) for key in arrays]
+        return jax.random.wrap_key_data(jnp.asarray(np.stack(data)))
+    return jnp.asarray(np.stack([np.asarray(array) for array in arrays]))
 
 
 def norm(position: Position) -> Float[Array, ""]:
