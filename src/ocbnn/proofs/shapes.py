@@ -165,6 +165,8 @@ def _good_slopes(shape: Shape, low: Values, high: Values) -> tuple[Values, Value
         return jnp.clip(slope, -shape.steepest, shape.steepest)
 
     below = best(jnp.where(is_chord, height, jnp.inf), jnp.argmin)
+    if shape.name == "relu":
+        below = flat  # Its hull is itself, so a line supports it along a whole side.
     above = best(jnp.where(is_chord, height, -jnp.inf), jnp.argmax)
     return below, above
 
