@@ -18,8 +18,8 @@ MOST_POINTS = 200
 MOST_CASES = 512
 
 # `slopes · y + constant <= 0`, or `<` when strict.
-_HalfSpace: TypeAlias = tuple[tuple[float, ...], float, bool]
-_Case: TypeAlias = tuple[_HalfSpace, ...]
+HalfSpace: TypeAlias = tuple[tuple[float, ...], float, bool]
+Case: TypeAlias = tuple[HalfSpace, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +73,7 @@ def find_conflict(bounds: Sequence[BoundRule], X: np.ndarray) -> Conflict | None
     if len(X) > MOST_POINTS:
         X = X[np.linspace(0, len(X) - 1, MOST_POINTS).round().astype(int)]
     active = np.stack([rule.applies(X) for rule in rules], axis=1)
-    judge = _Judge(rules)
+    judge = Judge(rules)
     for x, applies in zip(X, active, strict=True):
         at_fault = judge.at_fault([int(i) for i in np.flatnonzero(applies)], x)
         if at_fault:
@@ -82,7 +82,7 @@ def find_conflict(bounds: Sequence[BoundRule], X: np.ndarray) -> Conflict | None
     return None
 
 
-class _Judge:
+class Judge:
     """Remembers what is possible, since most inputs ask the same question."""
 
     def __init__(self, rules: Sequence[BoundRule]) -> None:
@@ -94,7 +94,7 @@ class _Judge:
             for rule in rules
         ]
         self._outputs = len(rules[0].schema.outputs)
-        self._known: dict[_Case, bool] = {}
+        self._known: dict[Case, bool] = {}
         self._asked: set[tuple[object, ...]] = set()
 
     def at_fault(self, active: Sequence[int], x: np.ndarray) -> list[int]:
@@ -116,23 +116,34 @@ class _Judge:
         return needed
 
     def _possible(
-        self, indices: Sequence[int], cases: dict[int, tuple[_Case, ...] | None]
+        self, indices: Sequence[int], cases: dict[int, tuple[Case, ...] | None]
     ) -> bool:
         masks = [mask for i in indices if (mask := self._masks[i]) is not None]
         if masks and not np.any(np.all(masks, axis=0)):
             return False
-        open_cases: list[_Case] = [()]
-        for index in indices:
-            alternatives = cases[index]
+        return bool(self._joined([cases[index] for index in indices]))
+
+    def alternatives(self, x: np.ndarray) -> list[Case]:
+        """What all rules together leave open at `x`, of what is affine in outputs."""
+        every = range(len(self._allowed))
+        return self._joined([self._cases(index, x) for index in every])
+
+    def _joined(self, cases: Sequence[tuple[Case, ...] | None]) -> list[Case]:
+        """Those combinations of the rules' cases that can be; empty if there is none.
+
+        Rules after the last one that can be looked at in time are left out.
+        """
+        open_cases: list[Case] = [()]
+        for alternatives in cases:
             if alternatives is None:
                 continue
             if len(open_cases) * len(alternatives) > MOST_CASES:
-                return True
+                return open_cases
             joined = (one + two for one in open_cases for two in alternatives)
             open_cases = [case for case in joined if self._feasible(case)]
-        return bool(open_cases)
+        return open_cases
 
-    def _cases(self, index: int, x: np.ndarray) -> tuple[_Case, ...] | None:
+    def _cases(self, index: int, x: np.ndarray) -> tuple[Case, ...] | None:
         """Alternatives the rule leaves open at `x`; None when nothing is known."""
         terms = self._allowed[index]
         if terms is None:
@@ -146,7 +157,7 @@ class _Judge:
                 cases.append(tuple(space for space in spaces if space is not None))
         return tuple(cases)
 
-    def _feasible(self, case: _Case) -> bool:
+    def _feasible(self, case: Case) -> bool:
         if case not in self._known:
             one = self._outputs == 1
             self._known[case] = _interval(case) if one else _linear_program(case)
@@ -162,7 +173,7 @@ def _allowed(rule: BoundRule) -> Terms | None:
         return None  # Too many pieces to look at.
 
 
-def _half_space(atom: Atom, x: np.ndarray, outputs: int) -> _HalfSpace | None:
+def _half_space(atom: Atom, x: np.ndarray, outputs: int) -> HalfSpace | None:
     if not atom.uses_outputs:
         return None
     form = affine(atom.expr, "output", x)
@@ -173,7 +184,7 @@ def _half_space(atom: Atom, x: np.ndarray, outputs: int) -> _HalfSpace | None:
     return tuple(s / scale for s in slopes), form.constant / scale, atom.strict
 
 
-def _interval(case: _Case) -> bool:
+def _interval(case: Case) -> bool:
     lower, upper, open_below, open_above = -math.inf, math.inf, False, False
     for (slope,), constant, strict in case:
         bound = -constant / slope if slope else 0.0
@@ -187,7 +198,7 @@ def _interval(case: _Case) -> bool:
     return lower < upper or (lower == upper and not (open_below or open_above))
 
 
-def _linear_program(case: _Case) -> bool:
+def _linear_program(case: Case) -> bool:
     """Ask for a point that satisfies all, the strict ones with room to spare."""
     from scipy.optimize import linprog  # noqa: PLC0415 (slow to import, seldom needed)
 
