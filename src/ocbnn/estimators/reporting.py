@@ -42,6 +42,7 @@ def make_report(model: Any) -> Report:
         tuple(places),
         rules,
         tuple(dict.fromkeys(one for one in advice if one)),
+        model.held_,
     )
 
 

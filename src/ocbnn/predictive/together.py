@@ -10,7 +10,7 @@ import functools
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ocbnn.predictive.allowed import Rules, all_hold, refuse_row
+from ocbnn.predictive.allowed import all_hold, refuse_row
 from ocbnn.predictive.apart import ApartRows
 from ocbnn.rules.interior import interior_points
 
