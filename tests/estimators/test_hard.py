@@ -9,6 +9,8 @@ from sklearn.exceptions import NotFittedError
 import ocbnn
 from ocbnn import NUTS, SVGD, OCBNNClassifier, OCBNNRegressor
 from ocbnn.core.errors import DataError, InferenceError, RuleError, StorageError
+from ocbnn.estimators.holding import refuse_rows
+from ocbnn.estimators.streams import open_stream
 from ocbnn.rules import Schema, bind
 from ocbnn.storage import read_bundle, write_bundle
 from tests.estimators.usual import X
@@ -115,6 +117,22 @@ def test_data_that_break_a_hard_rule_are_refused_by_name():
     labels[-1] = "low"
     with pytest.raises(DataError, match=r"'safe'.*row 19\. Mend.*strength=firm"):
         OCBNNClassifier(CLASS, hidden=(3,), inference=SPREAD).fit(X, labels)
+
+
+def test_rows_in_files_are_judged_block_by_block(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    stream = open_stream(regressor(), mapped, Y, classes=False)
+    rules = [bind("low: y <= 0.9 [strength=hard]", Schema(("x",), ("y",)))]
+    with pytest.raises(DataError, match=r"5 of 20 rows break the hard rule 'low'"):
+        refuse_rows(rules, stream.blocks(), None)
+    labels = np.where(Y > 0.9, "high", "low")
+    stream = open_stream(regressor(), mapped, labels, classes=True)
+    rules = [
+        bind("y in {low} [strength=hard]", Schema(("x",), ("y",), ("high", "low")))
+    ]
+    with pytest.raises(DataError, match=r"row 15, 16, 17, 18, 19\. Mend"):
+        refuse_rows(rules, stream.blocks(), None)
 
 
 def test_too_few_draws_are_refused_with_numbers_and_the_model_is_not_fitted():

@@ -113,19 +113,21 @@ def hold(model: Any, draws: Draws) -> tuple[Held | None, np.ndarray]:
     if not terms:
         return None, every
     predictive = model._predict_with(draws)
-    keeps = np.ones(draws.size, dtype=bool)
-    log_g = np.zeros(draws.size)
-    parts = log_parts(model.target_, draws.stacked())
+    keeps, log_g = np.ones(draws.size, dtype=bool), np.zeros(draws.size)
     said = []
     for term, key in zip(terms, _keys(len(terms)), strict=True):
-        is_masked = isinstance(term.bound.claim, AllowedClasses)
         xs = _inputs(model, term, key)
         holds = _holding(model, predictive, term.bound, xs)
-        if not is_masked:
+        # A masked class needs no draw's consent, and its density stays in the prior.
+        way = (
+            "masked" if isinstance(term.bound.claim, AllowedClasses) else "conditioned"
+        )
+        if way == "conditioned":
             keeps &= holds
-            log_g += parts[f"rule {term.bound.name!r}"]
-        way = "masked" if is_masked else "conditioned"
         said.append(HeldRule(term.bound.name, way, float(holds.mean()), len(xs)))
+    if any(rule.way == "conditioned" for rule in said):
+        parts = log_parts(model.target_, draws.stacked())
+        log_g = sum(parts[f"rule {rule.rule!r}"] for rule in said) + log_g
     found = condition(keeps, log_g)
     held = Held(
         tuple(said),
