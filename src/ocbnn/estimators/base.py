@@ -15,7 +15,7 @@ from ocbnn.core.errors import InferenceWarning, SettingError
 from ocbnn.core.randomness import key_from, numpy_generator
 from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
-from ocbnn.estimators.diagnosing import Diagnosable
+from ocbnn.estimators.holding import Answers, Holdable, answering, hold, refuse_rows
 from ocbnn.estimators.names import in_order, input_names
 from ocbnn.estimators.reference import function_values, reference_inputs
 from ocbnn.estimators.rulebook import LOOKED_AT, bind_rules, make_terms
@@ -37,7 +37,7 @@ Data: TypeAlias = tuple[np.ndarray, np.ndarray] | Stream
 _SLOPE_ROWS = 1000
 
 
-class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
+class RuleFollower(Holdable, BaseEstimator, abc.ABC):
     """Fits a Bayesian neural network to data and rules. Subclasses say to what."""
 
     def __init__(
@@ -82,10 +82,6 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
     @abc.abstractmethod
     def _likelihood(self, units: Units, outputs: int) -> Likelihood: ...
 
-    @abc.abstractmethod
-    def _rule_values(self, X: np.ndarray, most: int | None = None) -> np.ndarray:
-        """What rules judge at `X`: outputs of every draw, or class numbers."""
-
     # Fitting, step by step.
 
     def _fit(
@@ -104,10 +100,13 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         rows = len(X) if stream is None else stream.rows
         self.choice_ = self._choose(rows, X.shape[1], is_stored=stream is not None)
         data = (X, Y) if stream is None else stream
+        blocks = [(0, X, Y)] if stream is None else stream.blocks()
+        refuse_rows(self.rules_, blocks, self._row_names)
         self.target_ = self._target(key_rules, X, Y, units, data)
         self._X, self._Y = X, Y
         self._stored_rows = None if stream is None else rows
         self._run(self.choice_.plan, key_run)
+        self._hold()
 
     def _target(
         self,
@@ -244,10 +243,12 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
 
         Returns:
             An array of (draws, rows) for one output, else (draws, rows, outputs);
-            for a classifier, the logits.
+            for a classifier, the logits. Where a hard rule speaks, a function that
+            breaks it has the nearest allowed value, and a forbidden class the logit
+            minus infinity.
         """
         X = self._checked(X)
-        values = self._predictive.functions(X, count)
+        values = self._answering.functions(X, count)
         return values[..., 0] if values.shape[-1] == 1 else values
 
     def check_rules(
@@ -295,6 +296,9 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         term = next(t for t in self.target_.rules if t.bound is bound)
         # More points than the rule was felt at, and none of those.
         xs = term.many(jax.random.key(LOOKED_AT), count)
+        if bound.rule.held == "hard":
+            # What is promised is promised inside, not a rounding error outside.
+            xs = xs[bound.applies(xs)] if bound.applies(xs).any() else xs
         return check_rule(
             bound,
             xs,
@@ -312,7 +316,7 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         """Slopes that the rule speaks of, of the same draws as `_rule_values`."""
         if not bound.slopes:
             return {}
-        return self._predictive.slopes(X, bound.slopes, most)
+        return self._answering.slopes(X, bound.slopes, most)
 
     def _predicted_slopes(
         self, bound: BoundRule, X: np.ndarray
@@ -347,7 +351,7 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
 
     def _sample_prior(
         self, X: np.ndarray, Y: np.ndarray | None, schema: Schema, units: Units | None
-    ) -> Predictive:
+    ) -> Answers:
         """Draws from the constrained prior, with no data in it."""
         key_rules, key_run = jax.random.split(key_from(self.random_state))
         self.schema_ = schema
@@ -362,7 +366,8 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
             progress=self.progress,
             devices=self.devices,
         )
-        return self._predict_with(draws)
+        _, kept = hold(self, draws)
+        return answering(self, self._predict_with(draws), kept)
 
     def _input_names(self) -> tuple[str, ...]:
         found = getattr(self, "feature_names_in_", None)

@@ -10,10 +10,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ocbnn.core.errors import DataError
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower
+from ocbnn.estimators.holding import hard_rules
 from ocbnn.estimators.names import row_names, target_names
 from ocbnn.estimators.pictures import plot_classes
 from ocbnn.estimators.streams import Stream, open_stream
 from ocbnn.posterior import Categorical
+from ocbnn.posterior.masks import ClassMask
 from ocbnn.rules import Schema
 
 
@@ -28,6 +30,7 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         classes_: The class labels, in the order of the columns of `predict_proba`.
         draws_: The posterior draws.
         verdict_: Whether to trust them, in words.
+        held_: What rules of `strength="hard"` have cost; None without such rules.
 
     Example:
         >>> import numpy as np, ocbnn
@@ -56,9 +59,12 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, averaged over the posterior."""
+        """Class probabilities, averaged over the posterior.
+
+        Zero where a hard rule forbids a class.
+        """
         X = self._checked(X)
-        return self._predictive.probabilities(X)
+        return self._answering.probabilities(X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class."""
@@ -124,13 +130,14 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         return Units.of(X, None, len(schema.classes or ()))
 
     def _likelihood(self, units: Units, outputs: int) -> Categorical:
-        return Categorical()
+        hard = hard_rules(self.rules_)
+        return Categorical(ClassMask(units, hard) if hard else None)
 
-    def _rule_values(self, X: np.ndarray, most: int | None = None) -> np.ndarray:
-        return np.argmax(self._predictive.functions(X, most), axis=-1)
+    def _judged(self, values: np.ndarray) -> np.ndarray:
+        return np.argmax(values, axis=-1)
 
     def _rule_prediction(self, X: np.ndarray) -> np.ndarray:
-        return np.argmax(self._predictive.probabilities(X), axis=1)
+        return np.argmax(self._answering.probabilities(X), axis=1)
 
     def _as_observed(self, y: Any) -> np.ndarray:
         labels = np.asarray(y)

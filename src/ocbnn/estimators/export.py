@@ -121,8 +121,10 @@ def _violation(model: Any, term: Any) -> np.ndarray:
     if not term.bound.is_checkable:
         return np.zeros(model.draws_.size)
     points = np.asarray(term.points, float)
-    slopes = model._slopes(term.bound, points)
-    values = model._rule_values(points)
+    # Every draw, of whom some may not answer where rules are hard.
+    every, alongs = model._predictive, term.bound.slopes
+    slopes = every.slopes(points, alongs) if alongs else {}
+    values = model._judged(every.functions(points))
     return broken(term.bound, points, values, slopes).mean(axis=1)
 
 

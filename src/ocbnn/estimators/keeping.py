@@ -20,6 +20,7 @@ class Keepable:
     _Y: Any
     # Rows that the fit read from a file, of which `_X` and `_Y` are some.
     _stored_rows: int | None = None
+    _row_names: Any = None
 
     def save(
         self, path: Any, *, data: bool = True, leave_out: Sequence[str] = ()

@@ -12,12 +12,14 @@ import numpy as np
 from ocbnn.core.errors import OcbnnError, RuleError, StorageError, StorageWarning
 from ocbnn.core.units import Units
 from ocbnn.estimators.classifier import OCBNNClassifier
+from ocbnn.estimators.holding import answering, hard_rules
 from ocbnn.estimators.kept_terms import read_term, take
 from ocbnn.estimators.regressor import OCBNNRegressor
 from ocbnn.estimators.rulebook import bind_rules
 from ocbnn.estimators.saving import KIND, leaf_names
 from ocbnn.inference import Choice, Draws, Plan, Verdict
 from ocbnn.inference.naming import TAG as PLAN_TAG, plan_from_plain
+from ocbnn.metrics.held import Held, HeldRule
 from ocbnn.networks import MLP
 from ocbnn.rules import Rule, Schema, parse_rule
 from ocbnn.storage import Bundle, from_plain, read_bundle
@@ -109,6 +111,8 @@ def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
     model.draws_ = _draws(model, document["draws"], arrays)
     model._predictive = model._predict_with(model.draws_)
     model.verdict_ = _record(Verdict, document["verdict"])
+    model.held_, model._kept = _held(model, document, arrays)
+    model._answering = answering(model, model._predictive, model._kept)
     if isinstance(model, OCBNNRegressor):
         model.noise_ = model._predictive.noise()
     return model
@@ -256,6 +260,23 @@ def _draws(model: Any, said: dict[str, Any], arrays: Mapping[str, np.ndarray]) -
         warmup=_trace("warmup/", first[0], arrays),
         plan=model.choice_.plan,
     )
+
+
+def _held(
+    model: Any, document: dict[str, Any], arrays: Mapping[str, np.ndarray]
+) -> tuple[Held | None, np.ndarray]:
+    # Not in files of ocbnn before rules could be hard.
+    said, size = document.get("held"), model.draws_.size
+    if said is None:
+        if hard_rules(model.rules_):
+            raise StorageError("it does not say which draws keep its hard rules.")
+        return None, np.arange(size)
+    kept = take(arrays, "held/kept", (None,), kinds="iu").astype(int)
+    if not kept.size or kept.min() < 0 or kept.max() >= size:
+        raise StorageError("the array 'held/kept' names draws that are not there.")
+    rules = tuple(_record(HeldRule, rule) for rule in said["rules"])
+    rest = {name: value for name, value in said.items() if name != "rules"}
+    return _record(Held, rest, rules=rules), kept
 
 
 def _trace(

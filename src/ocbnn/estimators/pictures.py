@@ -24,7 +24,7 @@ def plot_functions(model: Any, ax: Any, along: Any, output: Any, shown: int) -> 
     x = np.linspace(*axis_limits(model._X, model.rules_, column), _COLUMNS)
     rows = np.tile(at, (_COLUMNS, 1))
     rows[:, column] = x
-    values = model._predictive.functions(rows, _MOST_DRAWS)[..., target]
+    values = model._answering.functions(rows, _MOST_DRAWS)[..., target]
     ax = plots.figure().add_subplot() if ax is None else ax
     plots.regression(
         ax,
@@ -65,7 +65,7 @@ def plot_classes(model: Any, ax: Any, along: Sequence[Any] | None) -> Any:
     gx, gy = (np.linspace(*limits, _SIDE) for limits in ends)
     rows = np.tile(at, (_SIDE * _SIDE, 1))
     rows[:, columns] = np.stack([m.ravel() for m in np.meshgrid(gx, gy)], axis=1)
-    probabilities = model._predictive.probabilities(rows)
+    probabilities = model._answering.probabilities(rows)
     ax = plots.figure().add_subplot() if ax is None else ax
     plots.class_map(
         ax,

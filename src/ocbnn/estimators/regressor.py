@@ -77,6 +77,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         noise_: Every draw's noise, an array of (draws, outputs) in the units of `y`;
             None when it varies, for which see `sample_noise`.
         limits_: Least and greatest observation of each output; None without `truncate`.
+        held_: What rules of `strength="hard"` have cost: how many draws keep them, and
+            what those are worth. None without such rules.
 
     Example:
         >>> import numpy as np, ocbnn
@@ -155,10 +157,12 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
 
         The standard deviation is that of a new observation: the spread of the draws
         and the noise together. With `truncate` the mean, too, is that of an
-        observation, which leans away from a limit that is near.
+        observation, which leans away from a limit that is near. Where a hard rule
+        speaks, an observation lies where the rule allows, and so does what is
+        returned: the mean, or where that is forbidden the mean of the likeliest part.
         """
         X = self._checked(X)
-        mean, sd = self._predictive.mean_and_sd(X)
+        mean, sd = self._answering.mean_and_sd(X)
         mean, sd = self._as_given(mean), self._as_given(sd)
         return (mean, sd) if return_std else mean
 
@@ -175,7 +179,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         _check_level(level)
         rng = observation_noise(self.random_state) if observation else None
         X = self._checked(X)
-        low, high = self._predictive.interval(X, level, rng)
+        low, high = self._answering.interval(X, level, rng)
         return self._as_given(low), self._as_given(high)
 
     def predict_summary(self, X: Any, level: float = 0.95) -> Summary:
@@ -193,7 +197,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         """
         _check_level(level)
         rng = observation_noise(self.random_state)
-        found = self._predictive.summary(self._checked(X), level, rng)
+        found = self._answering.summary(self._checked(X), level, rng)
         return Summary(*map(self._as_given, found))
 
     def sample_noise(self, X: Any, count: int = 100) -> np.ndarray:
@@ -203,7 +207,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             Standard deviations, for the functions and in the shape that
             `sample_functions` gives.
         """
-        sds = self._predictive.noise_at(self._checked(X), count)
+        sds = self._answering.noise_at(self._checked(X), count)
         return sds[..., 0] if sds.shape[-1] == 1 else sds
 
     def sample_slopes(self, X: Any, *along: Any, count: int = 100) -> np.ndarray:
@@ -225,7 +229,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         X = self._checked(X)
         names = self.schema_.inputs
         places = tuple(sorted(column_index(one, names, "input") for one in along))
-        values = self._predictive.slopes(X, [places], count)[places]
+        values = self._answering.slopes(X, [places], count)[places]
         return values[..., 0] if values.shape[-1] == 1 else values
 
     def plot(
@@ -337,11 +341,11 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             )
         return np.broadcast_to(sd, (outputs,))
 
-    def _rule_values(self, X: np.ndarray, most: int | None = None) -> np.ndarray:
-        return self._predictive.functions(X, most)
+    def _judged(self, values: np.ndarray) -> np.ndarray:
+        return values
 
     def _rule_prediction(self, X: np.ndarray) -> np.ndarray:
-        return self._predictive.mean_and_sd(X)[0]
+        return self._answering.mean_and_sd(X)[0]
 
     def _as_observed(self, y: Any) -> np.ndarray:
         y = np.asarray(y, float)

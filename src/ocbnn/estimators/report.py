@@ -7,6 +7,7 @@ import numpy as np
 
 from ocbnn.estimators.page import Page, block, plain, share
 from ocbnn.inference import Verdict
+from ocbnn.metrics.held import Held
 from ocbnn.metrics.rules import RuleCheck
 
 
@@ -75,6 +76,7 @@ class Report(Page):
         places: Where in input space the draws disagree, in words.
         rules: How each rule holds.
         advice: What to do next, for every number that is not good.
+        held: What hard rules have cost; None without any.
     """
 
     fitted: dict[str, Any]
@@ -83,6 +85,7 @@ class Report(Page):
     places: tuple[str, ...]
     rules: tuple[RuleReport, ...]
     advice: tuple[str, ...]
+    held: Held | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON; None for what is no number."""
@@ -95,6 +98,7 @@ class Report(Page):
                 rule.rule: plain(dataclasses.asdict(rule)) for rule in self.rules
             },
             "advice": list(self.advice),
+            **({} if self.held is None else {"held": self.held.to_dict()}),
         }
 
     def __str__(self) -> str:
@@ -104,6 +108,9 @@ class Report(Page):
             block("Numbers", [_number_line(n) for n in self.numbers], wrap=False),
             block("Where draws disagree", self.places),
             block("Rules", [line for rule in self.rules for line in _lines_of(rule)]),
+            block(
+                "Hard rules", [] if self.held is None else str(self.held).split("\n")
+            ),
             block(
                 "What to do next",
                 [f"{i}. {one}" for i, one in enumerate(self.advice, 1)],

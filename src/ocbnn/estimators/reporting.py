@@ -46,6 +46,7 @@ def make_report(model: Any) -> Report:
         tuple(places),
         rules,
         tuple(dict.fromkeys(one for one in advice if one)),
+        model.held_,
     )
 
 

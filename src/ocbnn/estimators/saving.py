@@ -43,6 +43,7 @@ def save_model(
         "choice": _fields(model.choice_, "choice_", without=("plan",)),
         "draws": _draws(model.draws_, left, arrays),
         "verdict": _fields(model.verdict_, "verdict_"),
+        "held": _held(model, arrays),
     }
     if data and model._X is None:
         raise StorageError(
@@ -195,6 +196,15 @@ def _draws(
         plan = None
     rest = _fields(draws, "draws_", without=("positions", "stats", "warmup", "plan"))
     return {**rest, "algorithm": type(draws.plan).__name__, "plan": plan}
+
+
+def _held(model: Any, arrays: dict[str, Any]) -> dict[str, Any] | None:
+    """What hard rules have cost, and which draws answer."""
+    if model.held_ is None:
+        return None
+    arrays["held/kept"] = np.asarray(model._kept, np.int64)
+    rules = [_fields(rule, "held_.rules") for rule in model.held_.rules]
+    return {**_fields(model.held_, "held_", without=("rules",)), "rules": rules}
 
 
 def _fields(record: Any, place: str, without: Sequence[str] = ()) -> dict[str, Any]:

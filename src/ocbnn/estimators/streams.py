@@ -54,6 +54,13 @@ class Stream:
         """How many there are."""
         return self.X.shape[0]
 
+    def blocks(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """All rows in order: the first one's number, inputs, and outputs or classes."""
+        for start, X in self.X.blocks():
+            Y = self.Y.take(np.arange(start, start + len(X)))
+            known = self.classes
+            yield start, X, Y if known is None else np.searchsorted(known, Y)
+
     def stored(self, units: Units) -> tuple[Stored, Stored]:
         """Inputs and targets as a model takes them."""
         X = StoredNumbers(self.X, units.x_mean, units.x_scale)

@@ -10,9 +10,12 @@ from jaxtyping import Array, Float, Int
 from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.types import Inputs, Outputs, Position, RandomKey, Scalar, Targets
 from ocbnn.networks.base import Network, array_spec
+from ocbnn.posterior.masks import ClassMask
 from ocbnn.priors.weights import WeightPrior
 
 Noise = Float[Array, "#rows outputs"]
+# The logit of a class that cannot be: finite, so that zero times it is zero.
+_IMPOSSIBLE = -1e30
 
 
 class Likelihood(eqx.Module):
@@ -171,7 +174,9 @@ class VaryingNoise(Gaussian):
 
 
 class Categorical(Likelihood):
-    """Classes with probabilities `softmax φ(x)`."""
+    """Classes with probabilities `softmax φ(x)`, among those that a mask leaves."""
+
+    mask: ClassMask | None = None
 
     def shapes(self) -> Position:
         """No parameters."""
@@ -193,9 +198,13 @@ class Categorical(Likelihood):
         targets: Int[Array, " rows"],
     ) -> Float[Array, " rows"]:
         """The log probability of the observed class."""
-        logs = jax.nn.log_softmax(outputs, axis=1)
         # A product, not an index: the slope of an index is a slow scatter.
         observed = jax.nn.one_hot(targets, outputs.shape[1], dtype=outputs.dtype)
+        if self.mask is not None:
+            # Rounding may move a row into a region; what was observed is possible.
+            allowed = self.mask(inputs) | (observed > 0)
+            outputs = jnp.where(allowed, outputs, _IMPOSSIBLE)
+        logs = jax.nn.log_softmax(outputs, axis=1)
         return jnp.sum(observed * logs, axis=1)
 
     def check(self, outputs: int, targets: Targets | None) -> None:

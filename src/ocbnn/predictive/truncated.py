@@ -22,6 +22,13 @@ def mean_and_variance(
     low: np.ndarray, high: np.ndarray, mean: np.ndarray, sd: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of a normal that is known to lie between two limits."""
+    return moments(low, high, mean, sd)[1:]
+
+
+def moments(
+    low: np.ndarray, high: np.ndarray, mean: np.ndarray, sd: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The log of its mass there, and then its mean and variance."""
     a, b, was_mirrored = _mirrored((low - mean) / sd, (high - mean) / sd)
     log = _log_mass(a, b)
     height = lambda z: np.exp(-0.5 * z**2 - _LOG_ROOT_2PI - log)
@@ -30,7 +37,7 @@ def mean_and_variance(
     shift = height(a) - height(b)
     variance = sd**2 * np.clip(1 + moment(a) - moment(b) - shift**2, 0.0, 1.0)
     shifted = mean + sd * np.where(was_mirrored, -shift, shift)
-    return np.clip(shifted, low, high), variance
+    return log, np.clip(shifted, low, high), variance
 
 
 def quantile(

@@ -18,7 +18,7 @@ from ocbnn.rules.parse import parse_rule
 from ocbnn.rules.region import region_of
 from ocbnn.rules.rule import Custom, Expect, Rule
 from ocbnn.rules.schema import Schema
-from ocbnn.rules.slopes import bind_slope
+from ocbnn.rules.slopes import bind_slope, refuse_bent
 from ocbnn.rules.tree import (
     Binary,
     Call,
@@ -77,6 +77,8 @@ def _check_settings(rule: Rule, claim: BoundClaim) -> None:
             f"({rule.claim}) is none. Say where outputs must lie: "
             "`require(y.between(a, b), ...)`, in text `a <= y <= b`."
         )
+    if rule.held == "hard" and isinstance(claim, Forbidden):
+        refuse_bent(claim)
     for name in idle:
         if name == "strength" and rule.held != "soft":
             continue

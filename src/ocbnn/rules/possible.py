@@ -21,10 +21,10 @@ MOST_CASES = 512
 
 Point: TypeAlias = Float[np.ndarray, " inputs"]
 # `slopes · y + constant <= 0`, or `<` when strict.
-_HalfSpace: TypeAlias = tuple[tuple[float, ...], float, bool]
-_Case: TypeAlias = tuple[_HalfSpace, ...]
+HalfSpace: TypeAlias = tuple[tuple[float, ...], float, bool]
+Case: TypeAlias = tuple[HalfSpace, ...]
 # What a rule leaves open; None when nothing is known about it.
-_Cases: TypeAlias = tuple[_Case, ...] | None
+_Cases: TypeAlias = tuple[Case, ...] | None
 
 
 def is_judged(rule: BoundRule) -> bool:
@@ -56,7 +56,7 @@ class Judge:
         self._constant = [is_constant(rule) for rule in rules]
         self._outputs = len(rules[0].schema.outputs)
         self._same: dict[tuple[int, bool], _Cases] = {}
-        self._known: dict[_Case, bool] = {}
+        self._known: dict[Case, bool] = {}
         self._answers: dict[tuple[object, ...], bool] = {}
 
     def at_fault(self, active: Sequence[int], x: Point) -> list[int]:
@@ -100,21 +100,32 @@ class Judge:
         self,
         indices: Sequence[int],
         cases: dict[int, _Cases],
-        given: _Case = (),
+        given: Case = (),
     ) -> bool:
         masks = [mask for i in indices if (mask := self._masks[i]) is not None]
         if masks and not np.any(np.all(masks, axis=0)):
             return False
+        return bool(self._joined([cases[index] for index in indices], given))
+
+    def alternatives(self, x: Point) -> list[Case]:
+        """What all rules together leave open at `x`, of what is affine in outputs."""
+        every = range(len(self._allowed))
+        return self._joined([self._cases(index, x) for index in every])
+
+    def _joined(self, cases: Sequence[_Cases], given: Case = ()) -> list[Case]:
+        """Those combinations of the rules' cases that can be; empty if there is none.
+
+        Rules after the last one that can be looked at in time are left out.
+        """
         open_cases = [given] if self._feasible(given) else []
-        for index in indices:
-            alternatives = cases[index]
+        for alternatives in cases:
             if alternatives is None:
                 continue
             if len(open_cases) * len(alternatives) > MOST_CASES:
-                return True
+                return open_cases
             joined = (one + two for one in open_cases for two in alternatives)
             open_cases = [case for case in joined if self._feasible(case)]
-        return bool(open_cases)
+        return open_cases
 
     def _cases(self, index: int, x: Point, *, broken: bool = False) -> _Cases:
         """Alternatives the rule leaves open at `x`, or the ways to break it there.
@@ -133,7 +144,7 @@ class Judge:
             self._same[index, broken] = self._open(terms, x)
         return self._same[index, broken]
 
-    def _open(self, terms: Terms, x: Point) -> tuple[_Case, ...]:
+    def _open(self, terms: Terms, x: Point) -> tuple[Case, ...]:
         cases = []
         for term in terms:
             exact = [atom for atom in term if not atom.uses_outputs]
@@ -143,7 +154,7 @@ class Judge:
                 cases.append(tuple(space for space in spaces if space is not None))
         return tuple(cases)
 
-    def _feasible(self, case: _Case) -> bool:
+    def _feasible(self, case: Case) -> bool:
         if case not in self._known:
             one = self._outputs == 1
             self._known[case] = _interval(case) if one else _linear_program(case)
@@ -159,7 +170,7 @@ def _allowed(rule: BoundRule) -> Terms | None:
         return None  # Too many pieces to look at.
 
 
-def _half_space(atom: Atom, x: np.ndarray, outputs: int) -> _HalfSpace | None:
+def _half_space(atom: Atom, x: np.ndarray, outputs: int) -> HalfSpace | None:
     if not atom.uses_outputs:
         return None
     form = affine(atom.expr, "output", x)
@@ -170,7 +181,7 @@ def _half_space(atom: Atom, x: np.ndarray, outputs: int) -> _HalfSpace | None:
     return tuple(s / scale for s in slopes), form.constant / scale, atom.strict
 
 
-def _interval(case: _Case) -> bool:
+def _interval(case: Case) -> bool:
     lower, upper, open_below, open_above = -math.inf, math.inf, False, False
     for (slope,), constant, strict in case:
         bound = -constant / slope if slope else 0.0
@@ -184,7 +195,7 @@ def _interval(case: _Case) -> bool:
     return lower < upper or (lower == upper and not (open_below or open_above))
 
 
-def _linear_program(case: _Case) -> bool:
+def _linear_program(case: Case) -> bool:
     """Ask for a point that satisfies all, the strict ones with room to spare."""
     from scipy.optimize import linprog  # noqa: PLC0415 (slow to import, seldom needed)
 

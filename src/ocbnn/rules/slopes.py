@@ -1,8 +1,10 @@
 """Slopes find their columns: an output, and the inputs it is followed along."""
 
 from ocbnn.core.errors import RuleError
+from ocbnn.rules.bound import Forbidden
+from ocbnn.rules.normal_form import columns, slopes_in
 from ocbnn.rules.schema import Schema
-from ocbnn.rules.tree import Column, Expression, Name, Slope
+from ocbnn.rules.tree import Binary, Column, Expression, Name, Negate, Slope
 from ocbnn.rules.words import listing
 
 
@@ -35,6 +37,44 @@ def bind_slope(slope: Slope, schema: Schema) -> Slope:
             "{...}`."
         )
     return Slope(output, tuple(inputs))
+
+
+def refuse_bent(claim: Forbidden) -> None:
+    """Refuse slopes that some functions may have whose mean may not have them.
+
+    A model answers with the mean of functions, so the slopes that a hard rule allows
+    must be such that means of allowed ones are allowed.
+    """
+    if not any(True for _ in slopes_in(claim.condition)):
+        return
+    for term in claim.terms:
+        said = [atom.expr for atom in term if atom.uses_outputs]
+        if len(said) > 1 or any(_degree(expr) is None for expr in said):
+            joined = " and ".join(f"{expr} <= 0" for expr in said)
+            raise RuleError(
+                f"strength=hard is kept by the mean of functions only where slopes lie "
+                f"between straight limits, and this rule forbids ({joined}) as a "
+                "whole. Write limits such as `-1 <= d(y, x) <= 1`, joined by `and`, or "
+                "strength=firm."
+            )
+
+
+def _degree(expr: Expression) -> int | None:
+    """Nought without outputs and slopes, one where straight in them, else None."""
+    if not any(column.kind == "output" for column in columns(expr)):
+        return 0
+    match expr:
+        case Column() | Slope():
+            return 1
+        case Negate(part):
+            return _degree(part)
+        case Binary(op, left, right):
+            degrees = _degree(left), _degree(right)
+            if op in "+-" and None not in degrees:
+                return 1
+            if (op == "*" and 0 in degrees) or (op == "/" and degrees[1] == 0):
+                return None if None in degrees else 1
+    return None
 
 
 def _column(part: Expression, schema: Schema) -> Column:

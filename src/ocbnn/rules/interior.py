@@ -1,0 +1,75 @@
+"""Outputs well inside what rules allow at one input, where that is affine."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from ocbnn.rules.bound import BoundRule
+from ocbnn.rules.possible import Case, Judge
+
+Point = Float[np.ndarray, " outputs"]
+
+
+def interior_points(
+    bounds: Sequence[BoundRule],
+    x: Float[np.ndarray, " inputs"],
+    near: Point,
+    size: Point,
+) -> list[Point]:
+    """One point of every alternative that the rules leave at `x`, the nearest first.
+
+    What is not affine in the outputs is left out, so a point may still be forbidden.
+
+    Args:
+        bounds: Rules.
+        x: The input.
+        near: Outputs that the points shall be close to.
+        size: How much of each output counts as one; points keep up to half of that
+            from every edge.
+
+    >>> from ocbnn.rules import Schema, bind
+    >>> rule = bind("a + b <= 1 and a >= 0", Schema(("x",), ("a", "b")))
+    >>> zero, one = np.zeros(1), np.ones(2)
+    >>> (a, b), = interior_points([rule], zero, np.array([0.0, 5.0]), one)
+    >>> round(float(a), 2), bool(a + b < 1)
+    (0.5, True)
+    """
+    applies = [bound for bound in bounds if bound.applies(x[None])[0]]
+    judge = Judge(applies)
+    found = [_inside(case, near, size) for case in judge.alternatives(x)]
+    points = [point for point in found if point is not None]
+    return sorted(points, key=lambda one: float(np.sum(np.abs(one - near) / size)))
+
+
+def _inside(case: Case, near: Point, size: Point) -> Point | None:
+    from scipy.optimize import linprog  # noqa: PLC0415 (slow to import, seldom needed)
+
+    if not case:
+        return near
+    count = len(near)
+    # In units of `size` around `near`; the last variable is the room to every edge.
+    slopes = np.array([space[0] for space in case]) * size
+    constants = np.array([space[1] for space in case])
+    constants = constants + np.array([space[0] for space in case]) @ near
+    lengths = np.linalg.norm(slopes, axis=1)
+    widest = linprog(
+        c=[0.0] * count + [-1.0],
+        A_ub=np.column_stack([slopes, lengths]),
+        b_ub=-constants,
+        bounds=[(None, None)] * count + [(0.0, 1.0)],
+    )
+    if widest.status != 0:
+        return None
+    # Half of that room, and of all such points the nearest, output by output.
+    step = np.eye(count)
+    closest = linprog(
+        c=[0.0] * count + [1.0] * count,
+        A_ub=np.block([[slopes, 0 * slopes], [step, -step], [-step, -step]]),
+        b_ub=np.concatenate(
+            [-constants - 0.5 * widest.x[-1] * lengths, np.zeros(2 * count)]
+        ),
+        bounds=[(None, None)] * count + [(0.0, None)] * count,
+    )
+    chosen = closest.x if closest.status == 0 else widest.x
+    return near + size * chosen[:count]

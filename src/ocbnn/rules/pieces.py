@@ -1,0 +1,172 @@
+"""Where each output may lie at some rows, when rules hold without exception.
+
+A rule forbids a union of terms. A term that speaks of one output alone, and is affine
+in it, forbids one interval at each row; what is left of the line is a union of pieces.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ocbnn.rules.bound import BoundRule, Forbidden
+from ocbnn.rules.evaluate import evaluate
+from ocbnn.rules.normal_form import Atom, columns
+from ocbnn.rules.tree import Binary, Column, Expression, Negate
+
+Edges = Float[np.ndarray, " rows"]
+
+
+class Pieces(NamedTuple):
+    """Intervals that are left of every output; whether their ends belong is not said.
+
+    Attributes:
+        low: Their lower ends, in order, -inf where there is none; nan where there are
+            fewer pieces than elsewhere.
+        high: Their upper ends.
+        is_joint: Rows at which rules say more than the pieces do: about several outputs
+            at once, or about one in a way that is not affine.
+    """
+
+    low: Float[np.ndarray, "rows outputs pieces"]
+    high: Float[np.ndarray, "rows outputs pieces"]
+    is_joint: Bool[np.ndarray, " rows"]
+
+
+def allowed_pieces(
+    bounds: Sequence[BoundRule], X: Float[np.ndarray, "rows inputs"], outputs: int
+) -> Pieces:
+    """The pieces that all rules together leave at each row.
+
+    >>> from ocbnn.rules import Schema, bind
+    >>> avoid = bind("if x > 0 then not (-5 <= y <= 3)", Schema(("x",), ("y",)))
+    >>> pieces = allowed_pieces([avoid], np.array([[1.0]]), 1)
+    >>> pieces.low[0, 0].tolist(), pieces.high[0, 0].tolist()
+    ([-inf, 3.0], [-5.0, inf])
+    """
+    taken: list[list[tuple[Edges, Edges]]] = [[] for _ in range(outputs)]
+    is_joint = np.zeros(len(X), dtype=bool)
+    for bound in bounds:
+        if not isinstance(bound.claim, Forbidden):
+            continue
+        inside = bound.applies(X)
+        for term in bound.claim.terms:
+            found = _forbidden(term, X, outputs)
+            inside_term = inside & found.is_active
+            is_joint |= inside_term & found.is_joint
+            if found.output is not None:
+                shut = inside_term & ~found.is_joint & (found.low < found.high)
+                # An interval that forbids nothing lies beyond all others.
+                low = np.where(shut, found.low, np.inf)
+                high = np.where(shut, found.high, np.inf)
+                taken[found.output].append((low, high))
+    left = [_left(intervals, len(X)) for intervals in taken]
+    most = max(low.shape[1] for low, _ in left)
+    padded = [[_padded(ends, most) for ends in pair] for pair in left]
+    low, high = (np.stack([pair[i] for pair in padded], axis=1) for i in (0, 1))
+    return Pieces(low, high, is_joint)
+
+
+class _Shut(NamedTuple):
+    """The interval of one output that a term forbids, where it says so."""
+
+    output: int | None
+    low: Edges
+    high: Edges
+    is_active: Bool[np.ndarray, " rows"]
+    is_joint: Bool[np.ndarray, " rows"]
+
+
+def _forbidden(term: Sequence[Atom], X: np.ndarray, outputs: int) -> _Shut:
+    count = len(X)
+    low, high = np.full(count, -np.inf), np.full(count, np.inf)
+    active, joint = np.ones(count, dtype=bool), np.zeros(count, dtype=bool)
+    for atom in term:
+        if not atom.uses_outputs:
+            active &= atom.holds(X, None)
+    said = [atom for atom in term if atom.uses_outputs]
+    lines = [_line(atom.expr, X, outputs) for atom in said]
+    named = {c.index for a in said for c in columns(a.expr) if c.kind == "output"}
+    if len(named) != 1 or any(line is None for line in lines):
+        return _Shut(None, low, high, active, ~joint)
+    (output,) = named
+    for atom, line in zip(said, lines, strict=True):
+        assert line is not None
+        slope, constant = line[0][:, output], line[1]
+        joint |= ~(np.isfinite(slope) & np.isfinite(constant))
+        with np.errstate(all="ignore"):
+            edge = -constant / slope
+        high = np.where(slope > 0, np.minimum(high, edge), high)
+        low = np.where(slope < 0, np.maximum(low, edge), low)
+        flat = constant < 0 if atom.strict else constant <= 0
+        active &= (slope != 0) | flat
+    joint |= np.isnan(low) | np.isnan(high)
+    return _Shut(output, low, high, active, joint)
+
+
+def _line(
+    expr: Expression, X: np.ndarray, outputs: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Slopes (rows, outputs) and a constant for each row; None if it is no line."""
+    if not any(column.kind == "output" for column in columns(expr)):
+        return np.zeros((len(X), outputs)), evaluate(expr, X, None, np)
+    match expr:
+        case Column("output", index):
+            slopes = np.zeros((len(X), outputs))
+            slopes[:, index] = 1.0
+            return slopes, np.zeros(len(X))
+        case Negate(part):
+            inner = _line(part, X, outputs)
+            return None if inner is None else (-inner[0], -inner[1])
+        case Binary(op, left, right):
+            lines = _line(left, X, outputs), _line(right, X, outputs)
+            return _joined(op, *lines)
+    return None
+
+
+def _joined(
+    op: str,
+    left: tuple[np.ndarray, np.ndarray] | None,
+    right: tuple[np.ndarray, np.ndarray] | None,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    if left is None or right is None:
+        return None
+    (a, b), (c, d) = left, right
+    with np.errstate(all="ignore"):
+        if op == "+":
+            return a + c, b + d
+        if op == "-":
+            return a - c, b - d
+        if op == "*" and not (a.any() and c.any()):
+            return a * d[:, None] + c * b[:, None], b * d
+        if op == "/" and not c.any():
+            return a / d[:, None], b / d
+    return None
+
+
+def _left(
+    taken: Sequence[tuple[Edges, Edges]], rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What is left of the line, when some intervals are taken out."""
+    if not taken:
+        return np.full((rows, 1), -np.inf), np.full((rows, 1), np.inf)
+    low, high = (np.stack([pair[i] for pair in taken], axis=1) for i in (0, 1))
+    order = np.argsort(low, axis=1, kind="stable")
+    low, high = (np.take_along_axis(ends, order, axis=1) for ends in (low, high))
+    reach = np.maximum.accumulate(high, axis=1)
+    ends = np.full((rows, 1), np.inf)
+    low, high = np.hstack([-ends, reach]), np.hstack([low, ends])
+    is_wide = low < high
+    # A single point counts only where nothing else is left.
+    is_point = (low == high) & np.isfinite(low) & ~is_wide.any(axis=1, keepdims=True)
+    stays = is_wide | is_point
+    low, high = np.where(stays, low, np.nan), np.where(stays, high, np.nan)
+    used = stays.any(axis=0)
+    used[0] |= not used.any()
+    return low[:, used], high[:, used]
+
+
+def _padded(ends: np.ndarray, width: int) -> np.ndarray:
+    missing = np.full((len(ends), width - ends.shape[1]), np.nan)
+    return np.hstack([ends, missing])
