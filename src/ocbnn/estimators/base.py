@@ -17,6 +17,8 @@ from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
 from ocbnn.estimators.diagnosing import Diagnosable
 from ocbnn.estimators.names import in_order, input_names
+from ocbnn.estimators.refinement import as_refinement
+from ocbnn.estimators.refining import refine_fit
 from ocbnn.estimators.reporting import function_values, reference_inputs
 from ocbnn.estimators.rulebook import bind_rules, make_terms
 from ocbnn.estimators.streams import Stream
@@ -95,6 +97,7 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         schema: Schema,
         units: Units | None,
         stream: Stream | None = None,
+        refine: object = None,
     ) -> None:
         """Fit to the rows given, or to those of a stream that they are some of."""
         self._check_seed()
@@ -107,7 +110,13 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         self.target_ = self._target(key_rules, X, Y, units, data)
         self._X, self._Y = X, Y
         self._stored_rows = None if stream is None else rows
-        self._run(self.choice_.plan, key_run)
+        refinement = as_refinement(refine, self.rules_)
+        if refinement is not None:
+            refine_fit(self, refinement, key_run, explicit=refine is not None)
+            return
+        self.refinement_ = None
+        self._draw(self.choice_.plan, key_run, checkpoint=self.checkpoint)
+        self._conclude()
 
     def _target(
         self,
@@ -210,16 +219,21 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
                 f"same fit can be asked for again, got {seed!r}. Write random_state=0."
             )
 
-    def _run(self, plan: Plan, key: RandomKey) -> None:
+    def _draw(self, plan: Plan, key: RandomKey, **run: Any) -> Draws:
+        """Run a plan on the target; the draws are the model's until the next run."""
         self.draws_ = sample(
             plan,
             self.target_,
             key,
             progress=self.progress,
-            checkpoint=self.checkpoint,
             devices=self.devices,
+            **run,
         )
         self._predictive = self._predict_with(self.draws_)
+        return self.draws_
+
+    def _conclude(self) -> None:
+        """Judge the draws, and warn where they are poor."""
         self.verdict_ = self.judge_at(reference_inputs(self))
         if self.verdict_.status in ("poor", "unknown"):
             warnings.warn(str(self.verdict_), InferenceWarning, stacklevel=4)
@@ -294,8 +308,9 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
     ) -> RuleCheck:
         term = next(t for t in self.target_.rules if t.bound is bound)
         # More points than the rule was felt at, and none of those.
-        keys = jax.random.split(jax.random.key(20190501), -(-count // term.count))
-        xs = np.concatenate([np.asarray(term.fresh(one), float) for one in keys])
+        size = term.count - term.found
+        keys = jax.random.split(jax.random.key(20190501), -(-count // size))
+        xs = np.concatenate([np.asarray(term.ordinary(one), float) for one in keys])
         return check_rule(
             bound,
             xs,

@@ -27,6 +27,7 @@ from ocbnn.core.types import (
     RandomKey,
     Scalar,
     Site,
+    Slopes,
 )
 from ocbnn.core.units import Units
 from ocbnn.networks import Network
@@ -34,12 +35,14 @@ from ocbnn.predictive import Predictive
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.law import Law
 from ocbnn.priors.slack import slack_at
-from ocbnn.rules import Condition, Region
+from ocbnn.rules import BoundRule, Condition, Region
 from ocbnn.rules.evaluate import truth
 from ocbnn.rules.region import region_of
 
 # Values of a network's widest layer held at a time.
 _ROOM = 2**21
+# Points at which all draws are judged at a time.
+_JUDGED = 5000
 # The first step, as a share of the region's width, and how it grows and shrinks.
 _STEP, _GROW, _SHRINK = 0.05, 1.3, 0.5
 # Points on an open or rounded edge are drawn inwards by these shares of the width.
@@ -133,21 +136,46 @@ def judge_worst(
         * slope_scale(along, units.y_scale, units.x_scale)
         for along, slope in slopes.items()
     }
-    judged = np.argmax(values, -1) if bound.schema.is_classification else values
-    # A point on the edge may be rounded to a hair outside, where the rule is silent.
-    everywhere = region_of(None, bound.schema.inputs, bound.name)
-    holds = dataclasses.replace(bound, region=everywhere).holds(points, judged, known)
+    holds = _claimed(bound, points, values, known)
     # The exact answer decides on which side of zero a slack lies.
     tiny = np.finfo(np.float32).tiny
     agreed = np.where(holds, np.maximum(slack, 0.0), np.minimum(slack, -tiny))
     return Worst(points, agreed, ~holds)
 
 
+def broken_at(
+    predictive: Predictive,
+    term: RuleTerm,
+    points: Float[np.ndarray, "points inputs"],
+    most: int | None = None,
+) -> Bool[np.ndarray, "draws points"]:
+    """Which draws break a rule at which points of its region, judged exactly."""
+    bound, blocks = term.bound, []
+    for start in range(0, len(points), _JUDGED):
+        some = points[start : start + _JUDGED]
+        slopes = predictive.slopes(some, bound.slopes, most) if bound.slopes else {}
+        values = predictive.functions(some, most)
+        blocks.append(~_claimed(bound, some, values, slopes))
+    return np.concatenate(blocks, axis=1)
+
+
+def _claimed(
+    bound: BoundRule, points: np.ndarray, values: np.ndarray, slopes: Slopes
+) -> np.ndarray:
+    """Whether the claim holds, wherever the points are.
+
+    Those on the edge may be rounded to a hair outside, where the rule is silent.
+    """
+    judged = np.argmax(values, -1) if bound.schema.is_classification else values
+    everywhere = region_of(None, bound.schema.inputs, bound.name)
+    return dataclasses.replace(bound, region=everywhere).holds(points, judged, slopes)
+
+
 def region_points(term: RuleTerm, key: RandomKey, count: int) -> np.ndarray:
     """Fresh points of a rule's region, however few its sampler gives at a time."""
-    keys = jax.random.split(key, -(-count // term.count))
-    blocks = [np.asarray(term.fresh(one), float) for one in keys]
-    return np.concatenate(blocks)[:count]
+    keys = jax.random.split(key, -(-count // (term.count - term.found)))
+    blocks = np.asarray(jax.vmap(term.ordinary)(keys), float)
+    return blocks.reshape(-1, blocks.shape[-1])[:count]
 
 
 def _starts(

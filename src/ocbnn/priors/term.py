@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from ocbnn.core.aside import Aside
 from ocbnn.core.errors import RuleError
-from ocbnn.core.points import OwnPoints, PointSampler
+from ocbnn.core.points import OwnPoints, PointSampler, RefinedPoints
 from ocbnn.core.slopes import slope_scale
 from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar
 from ocbnn.priors.claims import AtomScales, Edge, atom_scales, unit_scales
@@ -59,6 +59,18 @@ class RuleTerm(eqx.Module):
     def fresh(self, key: RandomKey) -> Inputs:
         """New points, for algorithms that redraw them at every step."""
         return self.sampler.sample(key, self.count)
+
+    @property
+    def found(self) -> int:
+        """How many of the points were found by looking for violations."""
+        sampler = self.sampler
+        return sampler.found.shape[0] if isinstance(sampler, RefinedPoints) else 0
+
+    def ordinary(self, key: RandomKey) -> Inputs:
+        """New points of the region, none of those that were found."""
+        sampler = self.sampler
+        base = sampler.base if isinstance(sampler, RefinedPoints) else sampler
+        return base.sample(key, self.count - self.found)
 
     def log_g(self, xs: Inputs, ys: Outputs, function: Function) -> Scalar:
         """`log g(W|C)` of this rule, given the network's values at its points."""
