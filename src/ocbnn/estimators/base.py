@@ -17,8 +17,7 @@ from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
 from ocbnn.estimators.diagnosing import Diagnosable
 from ocbnn.estimators.names import in_order, input_names
-from ocbnn.estimators.refinement import as_refinement
-from ocbnn.estimators.refining import refine_fit
+from ocbnn.estimators.refining import fit_draws
 from ocbnn.estimators.reporting import function_values, reference_inputs
 from ocbnn.estimators.rulebook import bind_rules, make_terms
 from ocbnn.estimators.streams import Stream
@@ -110,13 +109,7 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         self.target_ = self._target(key_rules, X, Y, units, data)
         self._X, self._Y = X, Y
         self._stored_rows = None if stream is None else rows
-        refinement = as_refinement(refine, self.rules_)
-        if refinement is not None:
-            refine_fit(self, refinement, key_run, explicit=refine is not None)
-            return
-        self.refinement_ = None
-        self._draw(self.choice_.plan, key_run, checkpoint=self.checkpoint)
-        self._conclude()
+        fit_draws(self, refine, key_run)
 
     def _target(
         self,
@@ -236,7 +229,7 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         """Judge the draws, and warn where they are poor."""
         self.verdict_ = self.judge_at(reference_inputs(self))
         if self.verdict_.status in ("poor", "unknown"):
-            warnings.warn(str(self.verdict_), InferenceWarning, stacklevel=4)
+            warnings.warn(str(self.verdict_), InferenceWarning, stacklevel=5)
 
     def _predict_with(self, draws: Draws) -> Predictive:
         target = self.target_

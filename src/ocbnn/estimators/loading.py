@@ -13,6 +13,7 @@ from ocbnn.core.errors import OcbnnError, RuleError, StorageError, StorageWarnin
 from ocbnn.core.units import Units
 from ocbnn.estimators.classifier import OCBNNClassifier
 from ocbnn.estimators.kept_terms import read_term, take
+from ocbnn.estimators.refinement import RefinementRecord
 from ocbnn.estimators.regressor import OCBNNRegressor
 from ocbnn.estimators.rulebook import bind_rules
 from ocbnn.estimators.saving import KIND, leaf_names
@@ -109,9 +110,18 @@ def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
     model.draws_ = _draws(model, document["draws"], arrays)
     model._predictive = model._predict_with(model.draws_)
     model.verdict_ = _record(Verdict, document["verdict"])
+    model.refinement_ = _refinement(document)
     if isinstance(model, OCBNNRegressor):
         model.noise_ = model._predictive.noise()
     return model
+
+
+def _refinement(document: dict[str, Any]) -> RefinementRecord | None:
+    # Not in files of ocbnn before rules were refined.
+    said = document.get("refinement")
+    if said is None:
+        return None
+    return RefinementRecord.from_dict(from_plain(said, "refinement"))
 
 
 def _flag(document: dict[str, Any], name: str) -> bool:

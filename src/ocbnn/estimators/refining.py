@@ -23,6 +23,7 @@ from ocbnn.estimators.refinement import (
     RefinementRecord,
     Round,
     RuleRound,
+    as_refinement,
     is_strict,
 )
 from ocbnn.inference import Draws, Plan, WarmStart
@@ -62,10 +63,24 @@ class Look(NamedTuple):
         return float(self.broken.mean())
 
 
+def fit_draws(model: Any, refine: object, key: RandomKey) -> None:
+    """Draw from a model's target; in several rounds, where rules are refined."""
+    asked = as_refinement(refine, model.rules_)
+    if asked is None:
+        model.refinement_ = None
+        model._draw(model.choice_.plan, key, checkpoint=model.checkpoint)
+        model._conclude()
+        return
+    explicit = refine is not None
+    model.refinement_ = refine_fit(model, asked, key, explicit=explicit)
+    model._conclude()
+    _warn_if_unmet(model.refinement_)
+
+
 def refine_fit(
     model: Any, asked: Refinement, key: RandomKey, *, explicit: bool
-) -> None:
-    """Fit a model whose target is made, and refine its rules.
+) -> RefinementRecord:
+    """Draw from a model's target and refine its rules, round by round.
 
     Args:
         model: The estimator.
@@ -99,9 +114,7 @@ def refine_fit(
         if is_last:
             break
         is_full = is_full or met or spent >= asked.rounds
-    model.refinement_ = RefinementRecord(asked.target, _error_is(model), (*rounds,))
-    model._conclude()
-    _warn_if_unmet(model.refinement_)
+    return RefinementRecord(asked.target, _error_is(model), (*rounds,))
 
 
 def shorter(plan: Plan) -> Plan | None:

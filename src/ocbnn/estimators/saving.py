@@ -43,6 +43,7 @@ def save_model(
         "choice": _fields(model.choice_, "choice_", without=("plan",)),
         "draws": _draws(model.draws_, left, arrays),
         "verdict": _fields(model.verdict_, "verdict_"),
+        "refinement": _refinement(model),
     }
     if data and model._X is None:
         raise StorageError(
@@ -200,6 +201,11 @@ def _draws(
 def _fields(record: Any, place: str, without: Sequence[str] = ()) -> dict[str, Any]:
     names = [f.name for f in dataclasses.fields(record) if f.name not in without]
     return {name: to_plain(getattr(record, name), f"{place}.{name}") for name in names}
+
+
+def _refinement(model: Any) -> Any:
+    found = model.refinement_
+    return None if found is None else to_plain(found.to_dict(), "refinement_")
 
 
 def _refuse_other_kinds(path: Path) -> None:
