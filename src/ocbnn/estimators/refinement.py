@@ -18,13 +18,13 @@ class Refinement:
         rounds: How often points are added and the model is fitted again, at most.
         target: The share of draws that may break a rule in the end.
         points: Room for found points, for every rule; None: as many as the rule has of
-            its own, and at least 25 for each input.
+            its own, and at least 50 for each input.
         starts: From how many places every draw's worst input is searched.
         steps: How many steps from each of them.
         test_points: Fresh points of the region that are looked at besides.
     """
 
-    rounds: int = 5
+    rounds: int = 10
     target: float = 0.01
     points: int | None = None
     starts: int = 64
@@ -47,7 +47,13 @@ class Refinement:
             )
 
 
-_EXAMPLES = {"rounds": 5, "starts": 64, "steps": 40, "test_points": 1000, "points": 100}
+_EXAMPLES = {
+    "rounds": 10,
+    "starts": 64,
+    "steps": 40,
+    "test_points": 1000,
+    "points": 100,
+}
 
 
 def as_refinement(refine: object, rules: tuple[BoundRule, ...]) -> Refinement | None:

@@ -1,8 +1,8 @@
 """Refinement: fit, look for inputs where draws break a rule, be felt there, fit again.
 
-Between the first run and the last, runs are short and go on from where the chains of
-the run before have ended, each chain from its own. The last run is as long as the plan
-says. Shapes never change, so that nothing is compiled anew from round to round.
+Runs go on from where the chains of the run before have ended, each chain from its own,
+and all but the last are short. The last run is as long as the plan says. Shapes never
+change, so that nothing is compiled anew from round to round.
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ _FACTOR = 3.0
 _SOME, _MANY = 500, 2000
 # A short run has this share of the moves, but no fewer than so many.
 _SHORTER, _LEAST_WARMUP, _LEAST_DRAWS = 4, 100, 100
-_POINTS_PER_INPUT = 25
+_POINTS_PER_INPUT = 50
 # Training rows that the error is measured on.
 _MOST_ROWS = 10_000
 # Points this close, in widths of the region, are one.
@@ -97,7 +97,8 @@ def refine_fit(
     broken_before: dict[str, float] = {}
     while True:
         number, started = len(rounds), time.monotonic()
-        now = plan if is_full or short is None else _continued(short, starts)
+        asked_now = plan if is_full or short is None else short
+        now = _continued(asked_now, starts)
         draws = _run(model, now, jax.random.fold_in(key_run, number), number, starts)
         starts = _ends(draws, plan)
         key_now = jax.random.fold_in(key_look, number)
@@ -131,10 +132,14 @@ def shorter(plan: Plan) -> Plan | None:
     )
 
 
-def _continued(short: Plan, starts: Position | None) -> Plan:
-    """A short plan that need not climb, where there is something to go on from."""
-    has_climbed = isinstance(short, WarmStart) and starts is not None
-    return short.sampler if has_climbed else short
+def _continued(plan: Plan, starts: Position | None) -> Plan:
+    """A plan that need not climb, where there is something to go on from.
+
+    The last run, too, goes on: what was found says where the chains so far break a
+    rule, and chains that began elsewhere would break it elsewhere.
+    """
+    has_climbed = isinstance(plan, WarmStart) and starts is not None
+    return plan.sampler if has_climbed else plan
 
 
 def spread_out(

@@ -6,10 +6,9 @@ a slope nearly everywhere. Searches for the worst input go down along it.
 """
 
 import jax.numpy as jnp
-import numpy as np
 
 from ocbnn.core.types import Scalar, Site
-from ocbnn.priors.claims import Components, Edge, Numbers
+from ocbnn.priors.claims import Components, Edge, Numbers, class_lead
 from ocbnn.priors.law import Law
 from ocbnn.rules import AllowedClasses, Expectation, Forbidden, evaluate
 
@@ -31,16 +30,7 @@ def slack_at(law: Law, site: Site) -> Scalar:
         case Expectation(), Components() as parts:
             slack = _expected(law.form, numbers, parts, site)
         case AllowedClasses(mask), _:
-            allowed = np.array(mask)
-            best = lambda which: jnp.max(
-                jnp.where(which, site.y, -jnp.inf), initial=-jnp.inf
-            )
-            # An infinity less another is no number, and all or nothing is rare.
-            slack = (
-                best(allowed) - best(~allowed)
-                if allowed.any() and not allowed.all()
-                else jnp.asarray(np.where(allowed.all(), np.inf, -np.inf), site.y.dtype)
-            )
+            slack = class_lead(mask, site)
         case _:
             raise TypeError("a custom rule has no notion of being broken")
     # Where an expression has no value, the claim is taken to be on its edge.

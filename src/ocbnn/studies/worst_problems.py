@@ -83,8 +83,7 @@ def _gap(seed: int) -> Material:
 def _green(seed: int) -> Material:
     toy = TOYS["fig1-right"]
     text = (
-        "green box: if 1 <= x0 <= 3 and -2 <= x1 <= 0 then y in {{green}} "
-        "[weight=1, strength={}]"
+        "green box: if 1 <= x0 <= 3 and -2 <= x1 <= 0 then y in {{green}} [strength={}]"
     )
     return Material(
         toy.X,
@@ -113,18 +112,22 @@ def _clinical(seed: int) -> Material:
     table = clinical_windows(None)
     X, y = _some(seed, table.X, table.y)
     (X,) = impute(X)
+    # As in the paper's filtered table: what the rule says is not in the data.
+    pressure = table.names.index("mean_bp")
+    kept = X[:, pressure] >= 65.0
+    X, y = X[kept], y[kept]
     low, high = np.quantile(X, [0.01, 0.99], axis=0)
-    high[table.names.index("mean_bp")] = 65.0
+    low[pressure], high[pressure] = 45.0, 65.0
     box = _box(table.names, low, high)
-    text = (
-        f"low pressure: if {box} then action in {{{{act}}}} [weight=50, strength={{}}]"
-    )
+    text = f"low pressure: if {box} then action in {{{{act}}}} [{{}}]"
     names = {"inputs": table.names, "outputs": "action"}
+    # The weight that the clinical study found for a soft rule.
+    options = {"soft": "weight=50", "firm": "strength=firm"}
     return Material(
         X,
         y,
         lambda held, **more: OCBNNClassifier(
-            text.format(held), **names, **_NETWORK, **more
+            text.format(options[held]), **names, **_NETWORK, **more
         ),
     )
 
