@@ -11,7 +11,7 @@ from ocbnn import HMC, SVGD, OCBNNRegressor, Refinement
 from ocbnn.core.errors import InferenceWarning, SettingError, StorageError
 from ocbnn.estimators.refinement import RefinementRecord, as_refinement
 from ocbnn.estimators.refining import Look, _weight, shorter, spread_out
-from ocbnn.inference import MCLMC, SMC, WarmStart
+from ocbnn.inference import MCLMC, SMC, WarmStart, loop
 from ocbnn.metrics.worst import Worst, broken_at
 from ocbnn.priors.refined import felt_fully, with_found, with_room
 from ocbnn.rules import Schema, bind, custom, inputs, parse_rule
@@ -81,9 +81,12 @@ def test_a_refined_fit_goes_on_from_its_folder_to_the_same_draws(firm, tmp_path)
     assert bits(again.draws_) == bits(firm.draws_)
 
 
-def test_a_soft_rule_gets_points_when_asked_but_keeps_its_price():
+def test_a_soft_rule_gets_points_when_asked_but_keeps_its_price(firm):
+    compiled = [f._cached._cache_size() for f in (loop.warm_up, loop.draw)]
     once = dataclasses.replace(REFINE, rounds=1)
     model = quietly(make("soft"), refine=once)
+    # Nor is anything compiled for another round, or another price.
+    assert [f._cached._cache_size() for f in (loop.warm_up, loop.draw)] == compiled
     first, last = model.refinement_.rounds
     assert first.rules[0].added > 0
     # Fourteen points in the place of two: every one costs what it did.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -28,6 +29,7 @@ from ocbnn.estimators.refinement import (
 )
 from ocbnn.inference import Draws, Plan, WarmStart
 from ocbnn.inference.driver import can_start
+from ocbnn.inference.mcmc import climbed
 from ocbnn.inference.progress import make_reporter
 from ocbnn.metrics import Worst, find_worst, rmse
 from ocbnn.metrics.worst import broken_at, region_points
@@ -38,6 +40,10 @@ from ocbnn.priors.refined import felt_fully, with_found, with_room
 
 # The cost of a violation grows by this much where it was not enough.
 _FACTOR = 3.0
+# And by this much in all: a steeper cliff is no better guard, and chains get stuck.
+_MOST = 81.0
+# Steps uphill before a chain goes on.
+_CLIMB = 300
 # Draws that are searched, after a short run and after the last.
 _SOME, _MANY = 500, 2000
 # A short run has this share of the moves, but no fewer than so many.
@@ -193,7 +199,11 @@ def _run(
     model: Any, plan: Plan, key: RandomKey, number: int, starts: Position | None
 ) -> Draws:
     """One run, whose draws the model then has."""
-    able = starts is not None and can_start(plan, model.target_)
+    if starts is not None and can_start(plan, model.target_):
+        # Where a chain has ended, a rule may now be a cliff.
+        starts = climbed(model.target_, starts, jnp.asarray(_CLIMB))
+    else:
+        starts = None
     folder = None
     if model.checkpoint is not None:
         folder = Path(model.checkpoint) / f"run-{number}"
@@ -202,7 +212,7 @@ def _run(
         key,
         label=f"{plan.label}, {_run_name(number)}",
         checkpoint=folder,
-        starts=starts if able else None,
+        starts=starts,
     )
 
 
@@ -276,10 +286,19 @@ def _weight(look: Look, target: float, before: float | None) -> float:
     """
     first = before is None
     weight = felt_fully(look.term) if first else float(look.term.law.weight)
+    fair = _fair_weight(look.term)
     is_stuck = before is not None and look.share_broken > 0.5 * before
     if is_strict(look.term.bound) and (look.at_points > target or is_stuck):
-        return weight * _FACTOR
+        return min(weight * _FACTOR, fair * _MOST)
     return weight
+
+
+def _fair_weight(term: RuleTerm) -> float:
+    """What the rule would weigh as it was given, with each of its points felt fully."""
+    given = float(
+        RuleTerm(term.bound, term.sampler, term.points, term.scales).law.weight
+    )
+    return given if term.law.at_each else given * term.count / (term.count - term.found)
 
 
 def _written(
