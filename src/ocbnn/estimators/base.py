@@ -17,6 +17,7 @@ from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
 from ocbnn.estimators.diagnosing import Diagnosable
 from ocbnn.estimators.names import in_order, input_names
+from ocbnn.estimators.refinement import RefinementRecord
 from ocbnn.estimators.refining import fit_draws
 from ocbnn.estimators.reporting import function_values, reference_inputs
 from ocbnn.estimators.rulebook import bind_rules, make_terms
@@ -77,6 +78,7 @@ class RuleFollower(Diagnosable, BaseEstimator, abc.ABC):
         self.devices = devices
 
     n_features_in_: int  # set by scikit-learn's validation
+    refinement_: RefinementRecord | None
 
     # What subclasses know.
 

@@ -144,8 +144,9 @@ def _continued(plan: Plan, starts: Position | None) -> Plan:
     The last run, too, goes on: what was found says where the chains so far break a
     rule, and chains that began elsewhere would break it elsewhere.
     """
-    has_climbed = isinstance(plan, WarmStart) and starts is not None
-    return plan.sampler if has_climbed else plan
+    if isinstance(plan, WarmStart) and starts is not None:
+        return plan.sampler
+    return plan
 
 
 def spread_out(
