@@ -192,7 +192,7 @@ def _table(result: Result) -> Table:
                     spread(one, "under_attack", 1, 100.0),
                     spread(one, "slack_low", 2),
                     spread(one, "slack_median", 2),
-                    spread(one, "error", 3),
+                    spread(one, "error", 4),
                     number(one["runs"], 1),
                     number(one["strength"]),
                     number(one["seconds"], 0),
