@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ocbnn.estimators import (
         OCBNNClassifier as OCBNNClassifier,
         OCBNNRegressor as OCBNNRegressor,
+        Refinement as Refinement,
         certify as certify,
         load as load,
         rule_factor as rule_factor,
@@ -69,7 +70,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "ocbnn.rules": "Rule Schema bind custom d expect forbid functions inputs outputs "
     "require",
-    "ocbnn.estimators": "OCBNNClassifier OCBNNRegressor certify load rule_factor",
+    "ocbnn.estimators": "OCBNNClassifier OCBNNRegressor Refinement certify load "
+    "rule_factor",
     "ocbnn.inference": "HMC MCLMC NUTS SGHMC SGLD SMC SVGD VI AdjustedMCLMC Algorithm "
     "Draws Ensemble Laplace Plan WarmStart sample",
     "ocbnn.networks": "MLP Applied EquinoxNetwork",

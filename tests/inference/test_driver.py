@@ -28,6 +28,17 @@ def test_thinning_keeps_every_nth_move_and_the_density_belongs_to_the_kept_draw(
     assert np.allclose(draws.stats["logdensity"], density, atol=1e-4)
 
 
+def test_chains_start_where_they_are_told():
+    starts = jnp.array([[3.0, 3.0], [-2.0, 1.0]])
+    plan = HMC(chains=2, warmup=0, draws=1, steps=1, step_size=1e-6)
+    draws = sample(plan, known_gaussian(), KEY, starts=starts)
+    assert np.allclose(draws.positions[:, 0], starts, atol=1e-3)
+    with pytest.raises(SettingError, match="one position for each of 3 chains"):
+        sample(HMC(chains=3), known_gaussian(), KEY, starts=starts)
+    with pytest.raises(SettingError, match="SVGD cannot be told where to start"):
+        sample(SVGD(), known_gaussian(), KEY, starts=starts)
+
+
 def test_a_second_run_of_the_same_shape_compiles_nothing():
     plan = NUTS(warmup=20, draws=20, chains=2)
     sample(plan, known_gaussian(), KEY)

@@ -28,6 +28,14 @@ def test_a_required_interval_forbids_both_sides(float64):
     np.testing.assert_allclose(log_g(term, xs, ys), -10_000 * expected, rtol=1e-12)
 
 
+def test_a_class_that_a_firm_rule_excludes_is_forbidden_like_a_value(float64):
+    xs, ys = some_values()
+    lead = np.maximum(ys[:, 0], ys[:, 2]) - ys[:, 1]
+    term = term_of(f"{BOX} y in {{a, c}} [strength=firm]", CLASSES)
+    expected = -10_000 * np.mean(sigma(lead))
+    np.testing.assert_allclose(log_g(term, xs, ys), expected, rtol=1e-12)
+
+
 def test_a_forbidden_box_multiplies_its_sides(float64):
     xs, ys = some_values()
     inside = sigma(-1 - ys[:, 0]) * sigma(ys[:, 0] - 1) * sigma(ys[:, 1] - 0.5)

@@ -75,6 +75,22 @@ class PoolPoints(PointSampler):
         return self.pool[order[jnp.arange(count) % size]]
 
 
+class RefinedPoints(PointSampler):
+    """Another sampler's points, and some that were found: the same every time.
+
+    The number of those found is fixed, so that others may take their place and nothing
+    is compiled anew.
+    """
+
+    base: PointSampler
+    found: Float[Array, "found inputs"]
+
+    def sample(self, key: RandomKey, count: int) -> Inputs:
+        """Points of the other sampler, followed by all that were found."""
+        ordinary = self.base.sample(key, count - self.found.shape[0])
+        return jnp.concatenate([ordinary, self.found])
+
+
 class OwnPoints(PointSampler):
     """A user's own sampler: `(key, count) -> points`, written in JAX."""
 

@@ -7,4 +7,5 @@ from ocbnn.estimators.factor import (
     rule_factor as rule_factor,
 )
 from ocbnn.estimators.loading import load as load
+from ocbnn.estimators.refinement import Refinement as Refinement
 from ocbnn.estimators.regressor import OCBNNRegressor as OCBNNRegressor

@@ -18,6 +18,8 @@ from ocbnn.core.units import Units
 from ocbnn.estimators.holding import Answers, Holdable, answering, hold, refuse_rows
 from ocbnn.estimators.names import in_order, input_names
 from ocbnn.estimators.reference import function_values, reference_inputs
+from ocbnn.estimators.refinement import RefinementRecord
+from ocbnn.estimators.refining import fit_draws
 from ocbnn.estimators.rulebook import LOOKED_AT, bind_rules, make_terms
 from ocbnn.estimators.streams import Stream
 from ocbnn.inference import SMC, Choice, Draws, Plan, Verdict, choose, judge, sample
@@ -76,6 +78,7 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
         self.devices = devices
 
     n_features_in_: int  # set by scikit-learn's validation
+    refinement_: RefinementRecord | None
 
     # What subclasses know.
 
@@ -91,6 +94,7 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
         schema: Schema,
         units: Units | None,
         stream: Stream | None = None,
+        refine: object = None,
     ) -> None:
         """Fit to the rows given, or to those of a stream that they are some of."""
         self._check_seed()
@@ -105,7 +109,7 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
         self.target_ = self._target(key_rules, X, Y, units, data)
         self._X, self._Y = X, Y
         self._stored_rows = None if stream is None else rows
-        self._run(self.choice_.plan, key_run)
+        fit_draws(self, refine, key_run)
         self._hold()
 
     def _target(
@@ -209,19 +213,24 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
                 f"same fit can be asked for again, got {seed!r}. Write random_state=0."
             )
 
-    def _run(self, plan: Plan, key: RandomKey) -> None:
+    def _draw(self, plan: Plan, key: RandomKey, **run: Any) -> Draws:
+        """Run a plan on the target; the draws are the model's until the next run."""
         self.draws_ = sample(
             plan,
             self.target_,
             key,
             progress=self.progress,
-            checkpoint=self.checkpoint,
             devices=self.devices,
+            **run,
         )
         self._predictive = self._predict_with(self.draws_)
+        return self.draws_
+
+    def _conclude(self) -> None:
+        """Judge the draws, and warn where they are poor."""
         self.verdict_ = self.judge_at(reference_inputs(self))
         if self.verdict_.status in ("poor", "unknown"):
-            warnings.warn(str(self.verdict_), InferenceWarning, stacklevel=4)
+            warnings.warn(str(self.verdict_), InferenceWarning, stacklevel=5)
 
     def _predict_with(self, draws: Draws) -> Predictive:
         target = self.target_

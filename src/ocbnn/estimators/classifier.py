@@ -46,16 +46,17 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         ['low', 'high', 'low']
     """
 
-    def fit(self, X: Any, y: Any) -> "OCBNNClassifier":
+    def fit(self, X: Any, y: Any, *, refine: Any = None) -> "OCBNNClassifier":
         """Draw from the posterior given data and rules.
 
-        A memory-mapped `X` is read in batches, as by `OCBNNRegressor`.
+        A memory-mapped `X` is read in batches, and rules are refined, as by
+        `OCBNNRegressor`.
         """
         self._row_names = row_names(X)
         stream = open_stream(self, X, y, classes=True)
         seen = (X, y) if stream is None else stream.seen
         X, codes, schema = self._data(*seen, stream)
-        self._fit(X, codes, schema, self._units(X, schema, stream), stream)
+        self._fit(X, codes, schema, self._units(X, schema, stream), stream, refine)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 import jax
 import numpy as np
-from jaxtyping import Bool
 
 from ocbnn.core.errors import DataError, InferenceError
 from ocbnn.core.types import RandomKey
@@ -23,17 +22,16 @@ from ocbnn.metrics.held import (
     condition,
     too_few,
 )
-from ocbnn.metrics.rules import broken
+from ocbnn.metrics.worst import draws_broken_at, find_worst
 from ocbnn.predictive import Guarded, Predictive
 from ocbnn.predictive.pointwise import log_parts
 from ocbnn.priors import RuleTerm
 from ocbnn.rules import AllowedClasses, BoundRule
-from ocbnn.rules.region import region_of
 
 Answers: TypeAlias = Predictive | Guarded
 
-# Inputs of each region at which draws are judged, and how many at a time.
-LOOKED_AT, _BLOCK = 4096, 1024
+# Inputs of each region at which draws are judged, besides those that are searched for.
+LOOKED_AT = 4096
 _KEY = 20190502
 
 
@@ -117,7 +115,8 @@ def hold(model: Any, draws: Draws) -> tuple[Held | None, np.ndarray]:
     said = []
     for term, key in zip(terms, _keys(len(terms)), strict=True):
         xs = _inputs(model, term, key)
-        holds = _holding(model, predictive, term.bound, xs)
+        worst = find_worst(predictive, term, key, rows=model._X)
+        holds = ~(draws_broken_at(predictive, term, xs).any(axis=1) | worst.broken)
         # A masked class needs no draw's consent, and its density stays in the prior.
         way = (
             "masked" if isinstance(term.bound.claim, AllowedClasses) else "conditioned"
@@ -161,28 +160,11 @@ def _keys(count: int) -> Any:
 
 def _inputs(model: Any, term: RuleTerm, key: RandomKey) -> np.ndarray:
     """Fresh points of the region, its faces among them, and the data rows in it."""
-    keys = jax.random.split(key, -(-LOOKED_AT // term.count))
-    found = [np.asarray(term.fresh(one), float) for one in keys]
+    found = [term.many(key, LOOKED_AT)]
     rows = getattr(model, "_X", None)
     if rows is not None:
         found.append(rows[term.bound.applies(rows)])
     return np.unique(np.concatenate(found), axis=0)
-
-
-def _holding(
-    model: Any, predictive: Predictive, bound: BoundRule, xs: np.ndarray
-) -> Bool[np.ndarray, " draws"]:
-    """Which draws keep the rule at every input."""
-    # Points on the region's edge are rounded, and may lie a hair outside of it.
-    everywhere = region_of(None, bound.schema.inputs, bound.name)
-    claim = dataclasses.replace(bound, region=everywhere)
-    holds = np.ones(predictive.size, dtype=bool)
-    for start in range(0, len(xs), _BLOCK):
-        some = xs[start : start + _BLOCK]
-        values = model._judged(predictive.functions(some))
-        slopes = predictive.slopes(some, bound.slopes) if bound.slopes else {}
-        holds &= ~broken(claim, some, values, slopes).any(axis=1)
-    return holds
 
 
 def _refuse_few(held: Held, found: Conditioned) -> None:

@@ -9,7 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ocbnn.core.errors import StorageError
-from ocbnn.core.points import BoxPoints, OwnPoints, PointSampler, PoolPoints
+from ocbnn.core.points import (
+    BoxPoints,
+    OwnPoints,
+    PointSampler,
+    PoolPoints,
+    RefinedPoints,
+)
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.claims import unit_scales
 from ocbnn.rules import BoundRule, Forbidden
@@ -28,6 +34,10 @@ def write_term(
     if isinstance(choice, str) and choice == "like-data" and not data:
         return None
     arrays[f"{place}/points"] = term.points
+    if isinstance(sampler, RefinedPoints):
+        arrays[f"{place}/found"] = sampler.found
+        arrays[f"{place}/weight"] = term.law.weight
+        sampler = sampler.base
     for number, scale in enumerate(jax.tree.leaves(term.scales)):
         arrays[f"{place}/scales/{number}"] = scale
     match sampler:
@@ -60,7 +70,26 @@ def read_term(place: str, kind: object, bound: BoundRule, arrays: Arrays) -> Rul
         ]
         scales = jax.tree.unflatten(pattern, map(jnp.asarray, found))
     sampler = _sampler(place, kind, bound, arrays)
-    return RuleTerm(bound, sampler, jnp.asarray(points), scales)
+    term = RuleTerm(bound, sampler, jnp.asarray(points), scales)
+    if f"{place}/found" not in arrays:
+        return term
+    return _refined(place, term, arrays)
+
+
+def _refined(place: str, term: RuleTerm, arrays: Arrays) -> RuleTerm:
+    """A term with the points that a refinement found, and the weight it gave them."""
+    found = take(arrays, f"{place}/found", (None, term.points.shape[1]))
+    if len(found) >= term.count:
+        raise StorageError(
+            f"rule {term.bound.name!r} has {term.count} points, and {len(found)} of "
+            "them found: some must be its own."
+        )
+    weight = take(arrays, f"{place}/weight", ())
+    if not weight > 0:
+        raise StorageError(f"the weight of rule {term.bound.name!r} is not above zero.")
+    sampler = RefinedPoints(term.sampler, jnp.asarray(found))
+    parts = lambda one: (one.sampler, one.law.weight)
+    return eqx.tree_at(parts, term, (sampler, jnp.asarray(weight)))
 
 
 def _sampler(

@@ -14,6 +14,7 @@ from ocbnn.core.units import Units
 from ocbnn.estimators.classifier import OCBNNClassifier
 from ocbnn.estimators.holding import answering, hard_rules
 from ocbnn.estimators.kept_terms import read_term, take
+from ocbnn.estimators.refinement import RefinementRecord
 from ocbnn.estimators.regressor import OCBNNRegressor
 from ocbnn.estimators.rulebook import bind_rules
 from ocbnn.estimators.saving import KIND, leaf_names
@@ -113,9 +114,18 @@ def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
     model.verdict_ = _record(Verdict, document["verdict"])
     model.held_, model._kept = _held(model, document, arrays)
     model._answering = answering(model, model._predictive, model._kept)
+    model.refinement_ = _refinement(document)
     if isinstance(model, OCBNNRegressor):
         model.noise_ = model._predictive.noise()
     return model
+
+
+def _refinement(document: dict[str, Any]) -> RefinementRecord | None:
+    # Not in files of ocbnn before rules were refined.
+    said = document.get("refinement")
+    if said is None:
+        return None
+    return RefinementRecord.from_dict(from_plain(said, "refinement"))
 
 
 def _flag(document: dict[str, Any], name: str) -> bool:

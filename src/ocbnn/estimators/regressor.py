@@ -74,6 +74,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         verdict_: Whether to trust them, in words.
         rules_: The rules, bound to columns.
         target_: The log density they were drawn from.
+        refinement_: What a refinement of the rules found; None where there was none.
         noise_: Every draw's noise, an array of (draws, outputs) in the units of `y`;
             None when it varies, for which see `sample_noise`.
         limits_: Least and greatest observation of each output; None without `truncate`.
@@ -136,11 +137,19 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         self.noise = noise
         self.truncate = truncate
 
-    def fit(self, X: Any, y: Any) -> "OCBNNRegressor":
+    def fit(self, X: Any, y: Any, *, refine: Any = None) -> "OCBNNRegressor":
         """Draw from the posterior given data and rules.
 
         When `X` is a memory-mapped file, as `np.load(path, mmap_mode="r")` gives, and
         `inference` takes batches, rows are read as they are needed: docs/scaling.md.
+
+        Args:
+            X: Inputs.
+            y: Outputs.
+            refine: Look for inputs at which draws break rules, and fit again with the
+                rules felt there: True, a number of rounds, or a `Refinement`. Left
+                out, rules with `strength="firm"` or `"hard"` are refined; False
+                leaves them as they are. What was done is in `refinement_`.
         """
         self._row_names = row_names(X)
         stream = open_stream(self, X, y, classes=False)
@@ -148,7 +157,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         X, Y, schema = self._data(*seen, must_vary=stream is None)
         blocks = [(0, Y)] if stream is None else stream.Y.blocks()
         self.limits_ = self._limits(schema, blocks)
-        self._fit(X, Y, schema, self._units(X, Y, stream), stream)
+        self._fit(X, Y, schema, self._units(X, Y, stream), stream, refine)
         self.noise_ = self._predictive.noise()
         return self
 

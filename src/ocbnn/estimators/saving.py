@@ -44,6 +44,7 @@ def save_model(
         "draws": _draws(model.draws_, left, arrays),
         "verdict": _fields(model.verdict_, "verdict_"),
         "held": _held(model, arrays),
+        "refinement": _refinement(model),
     }
     if data and model._X is None:
         raise StorageError(
@@ -210,6 +211,11 @@ def _held(model: Any, arrays: dict[str, Any]) -> dict[str, Any] | None:
 def _fields(record: Any, place: str, without: Sequence[str] = ()) -> dict[str, Any]:
     names = [f.name for f in dataclasses.fields(record) if f.name not in without]
     return {name: to_plain(getattr(record, name), f"{place}.{name}") for name in names}
+
+
+def _refinement(model: Any) -> Any:
+    found = model.refinement_
+    return None if found is None else to_plain(found.to_dict(), "refinement_")
 
 
 def _refuse_other_kinds(path: Path) -> None:

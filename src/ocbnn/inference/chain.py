@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ocbnn.core.types import RandomKey
+from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import Plan
 from ocbnn.inference.gathering import Kept
 from ocbnn.inference.record import ChainRecord, Place, Shapes
@@ -13,9 +13,14 @@ class Chain:
     """A chain's state, how far it has come, and what it has kept."""
 
     def __init__(
-        self, plan: Plan, key: RandomKey, record: ChainRecord | None = None
+        self,
+        plan: Plan,
+        key: RandomKey,
+        record: ChainRecord | None = None,
+        start: Position | None = None,
     ) -> None:
         self._plan, self.key, self._record = plan, key, record
+        self.start = start  # None: where the algorithm likes to
         self.state: Any = None
         self.place = Place()
         self.kept = Kept()

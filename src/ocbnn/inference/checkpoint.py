@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ocbnn.core.errors import CheckpointWarning, SettingError, StorageError
 from ocbnn.core.processes import is_first
-from ocbnn.core.types import RandomKey
+from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import LogDensity, Plan
 from ocbnn.inference.identity import identify, surroundings
 from ocbnn.inference.runfolder import RunFolder
@@ -104,6 +104,7 @@ def open_checkpoint(
     plan: Plan,
     target: LogDensity,
     key: RandomKey,
+    starts: Position | None = None,
 ) -> Iterator["Checkpoint | None"]:
     """The saving of this run in a folder; None without one.
 
@@ -114,7 +115,8 @@ def open_checkpoint(
         yield None
         return
     _check_settings(path, every)
-    folder = RunFolder(Path(path), identify(plan, target, key), surroundings())
+    identity = identify(plan, target, key, starts=starts)
+    folder = RunFolder(Path(path), identity, surroundings())
     saving = Checkpoint(folder, every)
     try:
         saving.open()

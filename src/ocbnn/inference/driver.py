@@ -13,12 +13,13 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import jax
+import jax.numpy as jnp
 
 from ocbnn.core.cores import cores
-from ocbnn.core.errors import CheckpointWarning
+from ocbnn.core.errors import CheckpointWarning, SettingError
 from ocbnn.core.processes import is_first, process_count, require_same, told_of_loss
-from ocbnn.core.types import RandomKey
-from ocbnn.inference.base import LogDensity, Plan
+from ocbnn.core.types import Position, RandomKey
+from ocbnn.inference.base import Algorithm, LogDensity, Plan, StartedAlgorithm
 from ocbnn.inference.chain import Chain
 from ocbnn.inference.checkpoint import Checkpoint, open_checkpoint
 from ocbnn.inference.draws import Draws
@@ -41,6 +42,7 @@ def sample(
     checkpoint: str | os.PathLike[str] | None = None,
     every: float = 30.0,
     devices: object = None,
+    starts: Position | None = None,
 ) -> Draws:
     """Run a plan on a log density.
 
@@ -57,6 +59,8 @@ def sample(
         every: Seconds between one save of a chain and the next.
         devices: How many of JAX's devices to use, or which ones: a number, "all",
             "cpu", "gpu", or a list of them. The draws are the same within rounding.
+        starts: A position for each chain, stacked, in the place of the algorithm's
+            own; only for those that can be told where to start (`can_start`).
 
     Returns:
         The draws. After Ctrl-C, those drawn until then.
@@ -70,15 +74,21 @@ def sample(
     started = time.monotonic()
     with (
         make_reporter(progress if is_first() else False) as reporter,
-        open_checkpoint(checkpoint, every, plan, target, key) as saving,
+        open_checkpoint(checkpoint, every, plan, target, key, starts) as saving,
     ):
         moves = plan.chains * (plan.warmup + plan.draws)
         total = moves if plan.is_counted else None
         shared = _share(plan, target, reporter, devices)
         where = f", {shared.layout.reason}" if shared.layout.reason else ""
         reporter.begin(f"{label or plan.label}{where}", total)
+        _check_starts(plan, shared.algorithm, starts)
         chains = [
-            Chain(plan, one, None if saving is None else ChainRecord(saving, number))
+            Chain(
+                plan,
+                one,
+                None if saving is None else ChainRecord(saving, number),
+                jax.tree.map(lambda a, n=number: jnp.asarray(a[n]), starts),
+            )
             for number, one in enumerate(jax.random.split(key, plan.chains))
         ]
         _go_back(chains, shared, total)
@@ -103,6 +113,27 @@ def sample(
     if saving is not None:
         seconds = saving.before if was_finished else saving.before + seconds
     return Draws(*found, plan, seconds, stopped)
+
+
+def can_start(plan: Plan, target: LogDensity) -> bool:
+    """Whether the chains of a plan can be told where to start."""
+    return isinstance(plan.bind(target), StartedAlgorithm)
+
+
+def _check_starts(plan: Plan, algorithm: Algorithm, starts: Position | None) -> None:
+    if starts is None:
+        return
+    if not isinstance(algorithm, StartedAlgorithm):
+        raise SettingError(
+            f"{plan.label} cannot be told where to start. Leave starts out, or use "
+            "NUTS, HMC, MCLMC or AdjustedMCLMC."
+        )
+    lengths = {leaf.shape[0] for leaf in jax.tree.leaves(starts)}
+    if lengths != {plan.chains}:
+        raise SettingError(
+            f"starts needs one position for each of {plan.chains} chains, stacked "
+            f"along a first axis, got {sorted(lengths)} of them."
+        )
 
 
 def _share(

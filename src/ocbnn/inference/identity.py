@@ -33,7 +33,12 @@ _LONGEST = 200
 
 
 def identify(
-    plan: Plan, target: LogDensity, key: RandomKey, *, probe: bool = True
+    plan: Plan,
+    target: LogDensity,
+    key: RandomKey,
+    *,
+    probe: bool = True,
+    starts: Position | None = None,
 ) -> dict[str, str]:
     """What decides the draws of a run, by name.
 
@@ -49,6 +54,8 @@ def identify(
     }
     found |= _described("plan", plan, ())
     found |= _described("target", target, ())
+    if starts is not None:
+        found |= _described("starts", starts, ())
     if not probe:
         return found
     return found | {f"target.parts: {k}": v for k, v in _probe(target, key).items()}

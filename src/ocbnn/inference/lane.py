@@ -19,7 +19,7 @@ import numpy as np
 from ocbnn.core.processes import gathered
 from ocbnn.core.types import RandomKey
 from ocbnn.inference import loop
-from ocbnn.inference.base import Algorithm, LogDensity, Plan
+from ocbnn.inference.base import Algorithm, LogDensity, Plan, StartedAlgorithm
 from ocbnn.inference.chain import Chain
 from ocbnn.inference.draws import Trace
 from ocbnn.inference.gathering import Kept, handed_out
@@ -180,13 +180,22 @@ class Lane:
             chain.state = own
 
     def _start(self) -> None:
-        begin = loop.init_many if self._many else loop.init
-        self._state = begin(self._shared.algorithm, self._keys)
+        self._state = self._first_state()
         self._state = self._shared.layout.spread(self._state)
         plan, positions = self._shared.plan, self._positions()
         state = self._shared.layout.on_host(self._state)
         key = self._chains[0].key if plan.is_batched else None
         check_start(self._shared.target, state, positions, plan.label, key)
+
+    def _first_state(self) -> Any:
+        algorithm, starts = self._shared.algorithm, [c.start for c in self._chains]
+        if starts[0] is None or not isinstance(algorithm, StartedAlgorithm):
+            begin = loop.init_many if self._many else loop.init
+            return begin(algorithm, self._keys)
+        if not self._many:
+            return loop.init_at(algorithm, self._keys, starts[0])
+        positions = self._shared.layout.spread(jax.tree.map(stacked, *starts))
+        return loop.init_at_many(algorithm, self._keys, positions)
 
     def _positions(self) -> Any:
         emit = loop.emit_many if self._many else loop.emit

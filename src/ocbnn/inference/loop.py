@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from ocbnn.core.types import Position, RandomKey
-from ocbnn.inference.base import Algorithm
+from ocbnn.inference.base import Algorithm, StartedAlgorithm
 
 Numbers = dict[str, Float[Array, "..."]]
 Keys = Key[Array, " chains"]
@@ -25,6 +25,12 @@ def init(algorithm: Algorithm, key: RandomKey) -> Any:
 
 
 @eqx.filter_jit
+def init_at(algorithm: StartedAlgorithm, key: RandomKey, position: Position) -> Any:
+    """The first state of a chain that is told where to start."""
+    return algorithm.init_at(key, position)
+
+
+@eqx.filter_jit
 def emit(algorithm: Algorithm, key: RandomKey, state: Any) -> Position:
     """The positions a state stands for."""
     return algorithm.emit(key, state)
@@ -34,6 +40,12 @@ def emit(algorithm: Algorithm, key: RandomKey, state: Any) -> Position:
 def init_many(algorithm: Algorithm, keys: Keys) -> Any:
     """The first states of chains abreast, stacked along a first axis."""
     return jax.vmap(algorithm.init)(keys)
+
+
+@eqx.filter_jit
+def init_at_many(algorithm: StartedAlgorithm, keys: Keys, positions: Position) -> Any:
+    """`init_at` for chains abreast."""
+    return jax.vmap(algorithm.init_at)(keys, positions)
 
 
 @eqx.filter_jit

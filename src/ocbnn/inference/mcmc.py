@@ -209,6 +209,21 @@ def climb(density: Flat, start: Vector, steps: int | Array) -> Phase:
     return jax.lax.fori_loop(0, jnp.maximum(steps, 1), step, carry)[2]
 
 
+@eqx.filter_jit
+def climbed(target: LogDensity, starts: Position, steps: Int[Array, ""]) -> Position:
+    """Stacked positions, each moved to the highest place on its way uphill.
+
+    For chains that go on under another density, whose cliffs may be where they are.
+    """
+    density = Flat(target)
+
+    def one(position: Position) -> Position:
+        phase = climb(density, density.raveller.ravel(position), steps)
+        return density.unravel(phase.position)
+
+    return jax.vmap(one)(starts)
+
+
 def rest_at(position: Vector, logdensity: Callable[[Vector], Any]) -> Phase:
     """Evaluate the density once, so that no move evaluates it twice."""
     return Phase(position, *jax.value_and_grad(logdensity)(position))

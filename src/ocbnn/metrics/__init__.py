@@ -7,3 +7,4 @@ from ocbnn.metrics.scores import (
     mean_log_likelihood as mean_log_likelihood,
     rmse as rmse,
 )
+from ocbnn.metrics.worst import Worst as Worst, find_worst as find_worst

@@ -66,7 +66,7 @@ class Predictive:
         self, X: Float[np.ndarray, "rows inputs"], most: int | None = None
     ) -> FunctionValues:
         """Every draw's function at every row; at most `most` draws, evenly chosen."""
-        some = self if most is None or most >= self.size else self._some(most)
+        some = self.thinned(most)
         return np.concatenate(list(some._blocks(X)), axis=1)
 
     def slopes(
@@ -76,7 +76,7 @@ class Predictive:
         most: int | None = None,
     ) -> dict[Along, FunctionValues]:
         """Derivatives of the same draws' functions as `functions` answers with."""
-        some = self if most is None or most >= self.size else self._some(most)
+        some = self.thinned(most)
         weights = jax.tree.map(jnp.asarray, some.draws.weights)
         blocks = [
             jax.tree.map(
@@ -166,7 +166,7 @@ class Predictive:
         self, X: Float[np.ndarray, "rows inputs"], most: int | None = None
     ) -> FunctionValues:
         """Every draw's noise at every row, for the draws that `functions` takes."""
-        some = self if most is None or most >= self.size else self._some(most)
+        some = self.thinned(most)
         same = some.noise()
         if same is not None:
             return np.repeat(same[:, None], len(X), axis=1)
@@ -226,7 +226,10 @@ class Predictive:
         inner = inner.inner if isinstance(inner, TruncatedGaussian) else inner
         return inner if isinstance(inner, Gaussian) else None
 
-    def _some(self, most: int) -> "Predictive":
+    def thinned(self, most: int | None) -> "Predictive":
+        """At most `most` of the draws, evenly chosen; all when None."""
+        if most is None or most >= self.size:
+            return self
         rows = np.unique(np.linspace(0, self.size - 1, most).astype(int))
         draws = jax.tree.map(lambda a: a[rows], self.draws)
         return dataclasses.replace(self, draws=draws)

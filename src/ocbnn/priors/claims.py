@@ -110,6 +110,22 @@ def dirichlet_logpdf(held: Concentrations, site: Site) -> Scalar:
     return held.log_normaliser.astype(log_p.dtype) + jnp.sum(powers * log_p)
 
 
+def class_lead(mask: tuple[bool, ...], site: Site) -> Scalar:
+    """The largest logit of an allowed class less that of all others."""
+    allowed = np.array(mask)
+    if allowed.all() or not allowed.any():
+        # An infinity less another is no number.
+        end = np.inf if allowed.all() else -np.inf
+        return jnp.asarray(end, site.y.dtype)
+    return jnp.max(site.y[allowed]) - jnp.max(site.y[~allowed])
+
+
+def softened_class(mask: tuple[bool, ...], edge: Edge, site: Site) -> Scalar:
+    """How far the largest logit belongs to a class that is not allowed."""
+    tau0, tau1 = (tau.astype(site.y.dtype) for tau in (edge.tau0, edge.tau1))
+    return soft_indicator(class_lead(mask, site), tau0, tau1, literal=edge.literal)
+
+
 def atom_scales(
     forbidden: Forbidden,
     xs: Float[Array, "points inputs"],

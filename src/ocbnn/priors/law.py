@@ -24,6 +24,7 @@ from ocbnn.priors.claims import (
     Edge,
     component_logpdfs,
     dirichlet_logpdf,
+    softened_class,
     softened_violation,
 )
 from ocbnn.rules import (
@@ -59,13 +60,19 @@ class Law(eqx.Module):
         # the points it shouts down any data.
         self.at_each = rule.weight is None and isinstance(claim, Expectation)
         self.numbers = jnp.asarray(numbers, float)
-        usual = rule.gamma if isinstance(claim, Forbidden) else 1.0
+        # A Dirichlet density rewards certainty without end, and made costly it would
+        # shout down the data; so a class that is ruled out is forbidden like a value.
+        is_ruled_out = isinstance(claim, AllowedClasses) and rule.held != "soft"
+        bounded = isinstance(claim, Forbidden) or is_ruled_out
+        usual = rule.gamma if bounded else 1.0
         self.weight = jnp.asarray(usual if rule.weight is None else rule.weight, float)
         match claim:
             case Forbidden():
                 self.held = Edge.of(rule, scales)
             case Expectation():
                 self.held = Components.of(claim)
+            case AllowedClasses() if is_ruled_out:
+                self.held = Edge.of(rule, ())
             case AllowedClasses():
                 self.held = Concentrations.of(claim, rule)
             case CustomTerm():
@@ -88,6 +95,9 @@ class Law(eqx.Module):
                     return jax.nn.logsumexp(shares + share * jnp.sum(logs, axis=0))
                 mixed = jax.nn.logsumexp(shares[None] + logs, axis=1)
                 return share * jnp.sum(mixed)
+            case AllowedClasses(mask), Edge() as edge:
+                c = sites(lambda s: softened_class(mask, edge, s))
+                return -weight * jnp.mean(c)
             case AllowedClasses(), Concentrations() as held:
                 return share * jnp.sum(sites(lambda s: dirichlet_logpdf(held, s)))
             case CustomTerm() as own, None:

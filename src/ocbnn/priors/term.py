@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from ocbnn.core.aside import Aside
 from ocbnn.core.errors import RuleError
-from ocbnn.core.points import OwnPoints, PointSampler
+from ocbnn.core.points import OwnPoints, PointSampler, RefinedPoints
 from ocbnn.core.slopes import slope_scale
 from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar
 from ocbnn.priors.claims import AtomScales, Edge, atom_scales, unit_scales
@@ -60,10 +60,26 @@ class RuleTerm(eqx.Module):
         """New points, for algorithms that redraw them at every step."""
         return self.sampler.sample(key, self.count)
 
+    @property
+    def found(self) -> int:
+        """How many of the points were found by looking for violations."""
+        sampler = self.sampler
+        return sampler.found.shape[0] if isinstance(sampler, RefinedPoints) else 0
+
+    def ordinary(self, key: RandomKey) -> Inputs:
+        """New points of the region, none of those that were found."""
+        sampler = self.sampler
+        base = sampler.base if isinstance(sampler, RefinedPoints) else sampler
+        return base.sample(key, self.count - self.found)
+
     def many(self, key: RandomKey, count: int) -> Float[np.ndarray, "_ inputs"]:
-        """New points, at least `count` of them, for those who look at a region."""
-        keys = jax.random.split(key, -(-count // self.count))
-        return np.concatenate([np.asarray(self.fresh(one), float) for one in keys])
+        """So many new points, for those who look at a region.
+
+        None of them was found by looking for violations.
+        """
+        keys = jax.random.split(key, -(-count // (self.count - self.found)))
+        blocks = np.asarray(jax.vmap(self.ordinary)(keys), float)
+        return blocks.reshape(-1, blocks.shape[-1])[:count]
 
     def log_g(self, xs: Inputs, ys: Outputs, function: Function) -> Scalar:
         """`log g(W|C)` of this rule, given the network's values at its points."""

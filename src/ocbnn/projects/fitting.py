@@ -194,7 +194,8 @@ def _run(study: Study, seed: int, quick: bool) -> Run:
 def _learn(study: Study, model: Model, parts: Parts) -> None:
     X, y = parts.fitted
     try:
-        model.fit(X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y)
+        target = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        model.fit(X, target, refine=study.said.inference.refine)
     except (RuleError, RegionError, SettingError) as error:
         raise SettingError(f"{_place_of(study, error)}: {error}") from None
     except DataError as error:
@@ -232,6 +233,7 @@ def _written(
         },
         "scores": scores,
         "report": report.to_dict(),
+        "refinement": model.refinement_ and model.refinement_.to_dict(),
         "files": {
             "folder": str(folder.path),
             "model": str(folder.model),
@@ -239,11 +241,15 @@ def _written(
         },
     }
     page = f"{report}\n\n{block('Scores', score_lines(scores))}\n"
+    if model.refinement_ is not None:
+        page += f"\n{model.refinement_}\n"
     page = f"{_QUICK}\n\n{page}" if quick else page
     replace_file(folder.report_text, page.encode())
     replace_file(folder.report_json, as_json(document).encode())
     interrupted = model.draws_.interrupted
     summary = _summary(report, scores)
+    if model.refinement_ is not None:
+        summary += f"\n\n{model.refinement_}"
     summary = f"{_QUICK}\n\n{summary}" if quick else summary
     return Outcome(folder, document, summary, interrupted)
 

@@ -109,6 +109,20 @@ class Inference(BaseModel):
         description="rows per step, for algorithms that need not see all of them",
         examples=[100],
     )
+    refine: bool | int | None = Field(
+        default=None,
+        description="whether inputs at which draws break rules are searched for and "
+        "the model is fitted again with the rules felt there: `true`, or in how many "
+        "rounds at most; left out, for firm and hard rules",
+        examples=[True],
+    )
+
+    @field_validator("refine")
+    @classmethod
+    def _is_refine(cls, value: object) -> object:
+        if isinstance(value, bool) or value is None or (value in range(1, 101)):
+            return value
+        raise ValueError("must be true, false or a number of rounds, 1 to 100")
 
 
 class Fit(Section):

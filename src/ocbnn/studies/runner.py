@@ -19,6 +19,7 @@ from ocbnn.studies.report import write_index
 from ocbnn.studies.toy_runs import ToyStudy
 from ocbnn.studies.toys import TOYS
 from ocbnn.studies.uci import UciStudy
+from ocbnn.studies.worst_case import WorstCaseStudy
 
 _PAPER: dict[str, Study] = {
     study.name: study
@@ -29,7 +30,9 @@ _PAPER: dict[str, Study] = {
         MotionFigure(),
     )
 }
-_OTHERS: dict[str, Study] = {one.name: one for one in (UciStudy(), AlgorithmStudy())}
+_OTHERS: dict[str, Study] = {
+    one.name: one for one in (UciStudy(), AlgorithmStudy(), WorstCaseStudy())
+}
 _STUDIES: dict[str, Study] = {**_PAPER, **_OTHERS}
 STUDIES = (*_STUDIES, "toys", "all")
 

@@ -1,0 +1,48 @@
+"""A rule that is also felt where functions were found to break it.
+
+A law takes a mean over its points. Points that were found must not make the others, or
+each other, count for less; so the weight grows with the number of points, and every
+point costs what one of the rule's own did before any were found.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ocbnn.core.points import RefinedPoints
+from ocbnn.core.types import RandomKey
+from ocbnn.priors.term import RuleTerm
+
+
+def with_room(term: RuleTerm, count: int, key: RandomKey) -> RuleTerm:
+    """The same rule with room for `count` found points, ordinary ones until then.
+
+    All points together count for what the rule's own did, so little has changed.
+    """
+    keys = jax.random.split(key, -(-count // term.count))
+    found = jnp.concatenate([term.fresh(one) for one in keys])[:count].astype(float)
+    points = jnp.concatenate([term.points, found])
+    weight = term.law.weight
+    if term.law.at_each:
+        weight = weight * (term.count / points.shape[0])
+    parts = lambda one: (one.sampler, one.points, one.law.weight)
+    sampler = RefinedPoints(term.sampler, found)
+    return eqx.tree_at(parts, term, (sampler, points, weight))
+
+
+def with_found(
+    term: RuleTerm, places: slice, found: Float[np.ndarray, "new inputs"], weight: float
+) -> RuleTerm:
+    """The same rule with some of its room taken by points, and another weight."""
+    assert isinstance(term.sampler, RefinedPoints)
+    block = term.sampler.found.at[places].set(jnp.asarray(found, float))
+    points = term.points.at[term.count - term.found :].set(block)
+    parts = lambda one: (one.sampler.found, one.points, one.law.weight)
+    return eqx.tree_at(parts, term, (block, points, jnp.asarray(weight, float)))
+
+
+def felt_fully(term: RuleTerm) -> float:
+    """The weight at which each point costs what one of the rule's own did alone."""
+    return float(term.law.weight) * term.count / (term.count - term.found)

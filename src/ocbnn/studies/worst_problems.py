@@ -1,0 +1,160 @@
+"""Problems with 1, 2, 4, 9 and 12 inputs, each with a rule about a whole region."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ocbnn.datasets.clinical import clinical_windows, impute
+from ocbnn.datasets.uci import uci
+from ocbnn.estimators import OCBNNClassifier, OCBNNRegressor
+from ocbnn.studies.motion_problem import limits_rule, load_motions, make_problem
+from ocbnn.studies.toys import TOYS
+
+Model = OCBNNRegressor | OCBNNClassifier
+
+ROWS = 200
+_MIX = ("cement", "water", "superplasticizer", "age")
+# A table's network: enough to fit, and few enough weights for many fits.
+_NETWORK = {"hidden": (20,), "activation": "tanh"}
+_PAPER = {
+    "hidden": (10,),
+    "activation": "rbf",
+    "weight_prior": "isotropic",
+    "standardize": False,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Material:
+    """Rows, and a model of them that holds its rule as strictly as it is told.
+
+    Attributes:
+        X: Inputs.
+        y: Outputs, or class labels.
+        model: From a strength and further settings to a model.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    model: Callable[..., Model]
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One row of the study's table.
+
+    Attributes:
+        name: Of the problem.
+        inputs: How many there are.
+        region: What the rule says and where, in words.
+        make: Rows and model for a seed, which decides the rows.
+    """
+
+    name: str
+    inputs: int
+    region: str
+    make: Callable[[int], Material]
+
+
+def _some(seed: int, *tables: np.ndarray) -> list[np.ndarray]:
+    order = np.random.default_rng(seed).permutation(len(tables[0]))[:ROWS]
+    return [table[np.sort(order)] for table in tables]
+
+
+def _box(names: Any, low: np.ndarray, high: np.ndarray) -> str:
+    sides = zip(names, low.tolist(), high.tolist(), strict=True)
+    return " and ".join(f"{a!r} <= {name} <= {b!r}" for name, a, b in sides)
+
+
+def _gap(seed: int) -> Material:
+    toy = TOYS["fig1-left"]
+    text = "gap: if -0.3 <= x <= 0.3 then 2.5 <= y <= 3 [strength={}]"
+    return Material(
+        toy.X,
+        toy.y,
+        lambda held, **more: OCBNNRegressor(
+            text.format(held), noise=0.1, **_PAPER, **more
+        ),
+    )
+
+
+def _green(seed: int) -> Material:
+    toy = TOYS["fig1-right"]
+    text = (
+        "green box: if 1 <= x0 <= 3 and -2 <= x1 <= 0 then y in {{green}} [strength={}]"
+    )
+    return Material(
+        toy.X,
+        toy.y,
+        lambda held, **more: OCBNNClassifier(text.format(held), **_PAPER, **more),
+    )
+
+
+def _concrete(seed: int) -> Material:
+    table = uci("concrete")
+    chosen = table.X[:, [table.inputs.index(name) for name in _MIX]]
+    box = _box(_MIX, chosen.min(axis=0), chosen.max(axis=0))
+    text = f"sign: if {box} then strength >= 0 [strength={{}}]"
+    X, y = _some(seed, chosen, table.y)
+    names = {"inputs": _MIX, "outputs": "strength"}
+    return Material(
+        X,
+        y,
+        lambda held, **more: OCBNNRegressor(
+            text.format(held), **names, **_NETWORK, **more
+        ),
+    )
+
+
+def _clinical(seed: int) -> Material:
+    table = clinical_windows(None)
+    X, y = _some(seed, table.X, table.y)
+    (X,) = impute(X)
+    # As in the paper's filtered table: what the rule says is not in the data.
+    pressure = table.names.index("mean_bp")
+    kept = X[:, pressure] >= 65.0
+    X, y = X[kept], y[kept]
+    low, high = np.quantile(X, [0.01, 0.99], axis=0)
+    low[pressure], high[pressure] = 45.0, 65.0
+    box = _box(table.names, low, high)
+    text = f"low pressure: if {box} then action in {{{{act}}}} [{{}}]"
+    names = {"inputs": table.names, "outputs": "action"}
+    # The weight that the clinical study found for a soft rule.
+    options = {"soft": "weight=50", "firm": "strength=firm"}
+    return Material(
+        X,
+        y,
+        lambda held, **more: OCBNNClassifier(
+            text.format(options[held]), **names, **_NETWORK, **more
+        ),
+    )
+
+
+def _motion(seed: int) -> Material:
+    problem = make_problem(load_motions(), seed)
+    X, y = _some(seed, problem.train.X, problem.train.Y)
+    names = {
+        "inputs": [f"state {number}" for number in range(X.shape[1])],
+        "outputs": list(problem.joints),
+    }
+    return Material(
+        X,
+        y,
+        lambda held, **more: OCBNNRegressor(
+            limits_rule(problem, f"strength={held}"), **names, **_NETWORK, **more
+        ),
+    )
+
+
+PROBLEMS = {
+    problem.name: problem
+    for problem in (
+        Problem("gap", 1, "a narrow gap between six rows", _gap),
+        Problem("green box", 2, "one class in a box without rows", _green),
+        Problem("concrete", 4, "strength >= 0 in the whole range of mixes", _concrete),
+        Problem("clinical", 9, "act at low pressure, whatever else", _clinical),
+        Problem("motion", 12, "four joint limits in the range of states", _motion),
+    )
+}
