@@ -12,7 +12,7 @@ from ocbnn.core.errors import InferenceWarning, SettingError, StorageError
 from ocbnn.estimators.refinement import RefinementRecord, as_refinement
 from ocbnn.estimators.refining import Look, _weight, shorter, spread_out
 from ocbnn.inference import MCLMC, SMC, WarmStart, loop
-from ocbnn.metrics.worst import Worst, broken_at
+from ocbnn.metrics.worst import Worst, draws_broken_at
 from ocbnn.priors.refined import felt_fully, with_found, with_room
 from ocbnn.rules import Schema, bind, custom, inputs, parse_rule
 from tests.inference.walks import bits
@@ -57,7 +57,7 @@ def test_a_firm_rule_is_held_by_more_draws_than_it_was_as_given(firm):
     assert firm.draws_.draws == PLAN.draws
     term = firm.target_.rules[0]
     points = np.linspace(1.1, 4.0, 200)[:, None]
-    held = 1 - broken_at(firm._predictive, term, points).any(axis=1).mean()
+    held = 1 - draws_broken_at(firm._predictive, term, points).any(axis=1).mean()
     assert held >= record.after.held
     assert (np.asarray(term.sampler.found) >= 1.1 - 1e-6).all()
     assert record.before.added > 0
