@@ -84,8 +84,8 @@ def reproduce(
         typer.Argument(
             help="fig1-left, fig1-right, fig2-left, fig2-right, fig3, fig4-left, "
             "fig4-right, table1 (clinical action), table2 (human motion), toys (the "
-            "six synthetic figures), all (of these), or uci (three tables, beside "
-            "published numbers)."
+            "six synthetic figures), all (of these), uci (three tables, beside "
+            "published numbers), algorithms, worst-case (firm rules) or sure (proofs)."
         ),
     ],
     preset: Annotated[

@@ -98,9 +98,11 @@ class _Question:
     ) -> None:
         self.model, self.bound = model, bound
         predictive = model._predictive
-        size = predictive.size
-        count = size if most is None else min(most, size)
-        self.numbers = np.unique(np.linspace(0, size - 1, count).astype(int))
+        # Draws that a hard rule has ruled out never answer.
+        answers = np.unique(model._kept)
+        count = len(answers) if most is None else min(most, len(answers))
+        chosen = np.linspace(0, len(answers) - 1, count).astype(int)
+        self.numbers = answers[np.unique(chosen)]
         weights = jax.tree.map(
             lambda a: np.asarray(a)[self.numbers], predictive.draws.weights
         )

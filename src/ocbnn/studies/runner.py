@@ -16,6 +16,7 @@ from ocbnn.studies.base import PRESETS, Request, Result, Study
 from ocbnn.studies.clinical import ClinicalStudy
 from ocbnn.studies.motion_report import MotionFigure, MotionTable
 from ocbnn.studies.report import write_index
+from ocbnn.studies.sure import SureStudy
 from ocbnn.studies.toy_runs import ToyStudy
 from ocbnn.studies.toys import TOYS
 from ocbnn.studies.uci import UciStudy
@@ -31,7 +32,8 @@ _PAPER: dict[str, Study] = {
     )
 }
 _OTHERS: dict[str, Study] = {
-    one.name: one for one in (UciStudy(), AlgorithmStudy(), WorstCaseStudy())
+    one.name: one
+    for one in (UciStudy(), AlgorithmStudy(), WorstCaseStudy(), SureStudy())
 }
 _STUDIES: dict[str, Study] = {**_PAPER, **_OTHERS}
 STUDIES = (*_STUDIES, "toys", "all")

@@ -1,0 +1,240 @@
+"""How sure one can be: one rule held in three ways, and what can be proved of each.
+
+The same data, rule and network, with the rule soft, firm and hard, one figure for each,
+and a fourth for a proof. Then certificates for the paper's toys, and around test rows
+of human motion.
+"""
+
+import time
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from ocbnn.core.errors import InferenceWarning
+from ocbnn.estimators import OCBNNRegressor, certify
+from ocbnn.estimators.certificate import RuleCertificate
+from ocbnn.inference import NUTS, SVGD
+from ocbnn.networks.mlp import Layer
+from ocbnn.plots.shading import shade_rules
+from ocbnn.plots.style import BLUE, GREY, HUES, INK, RED, figure, legend, tidy
+from ocbnn.proofs.bounds import Functionals, bound_network
+from ocbnn.proofs.intervals import Interval
+from ocbnn.proofs.search import HOLDS, leaves
+from ocbnn.proofs.shapes import SHAPES
+from ocbnn.studies.base import Headline, Outcome, Request, Result, Study, finished
+from ocbnn.studies.motion_problem import limits_rule, load_motions, make_problem
+from ocbnn.studies.tables import Table, number
+from ocbnn.studies.toy_runs import fit_toy
+from ocbnn.studies.toys import TOYS, smaller
+
+_X = np.concatenate([np.linspace(-2.0, -0.6, 8), np.linspace(0.9, 2.0, 6)])[:, None]
+_Y = 0.5 + np.cos(1.2 * _X[:, 0])
+_RULE = "cap: if -0.5 <= x <= 0.8 then y <= 1.25 [points=4, strength={}]"
+_STRENGTHS = {"soft": "20", "firm": "firm", "hard": "hard"}
+_PLAN = NUTS(chains=2, warmup=400, draws=200, max_depth=8)
+_GRID = np.linspace(-2.2, 2.2, 441)
+_ORANGE = HUES[1]
+# What a marker knows of a joint's angle, give or take.
+_TOLERANCE = np.deg2rad(2.0)
+_LABELS = {
+    "holds": "holds",
+    "broken": "broken",
+    "undecided": "undecided",
+    "probability": "a new draw holds, at least",
+    "boxes": "boxes a draw",
+    "seconds": "seconds",
+}
+
+
+class SureStudy(Study):
+    """Soft, firm, hard and certified, on one problem; and certificates elsewhere."""
+
+    name = "sure"
+
+    def run(self, request: Request) -> Outcome:
+        """Fit three models, prove what can be proved, and draw it."""
+        started = time.monotonic()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InferenceWarning)
+            models = {word: _fit(word, request) for word in _STRENGTHS}
+            proved = {word: certify(model).rules[0] for word, model in models.items()}
+            toys = {} if request.quick else _toys(request)
+            motion = {} if request.quick else {"motion": _motion(request)}
+        fitted = time.monotonic() - started
+        here = {
+            word: {**_numbers(proved[word]), "train_rmse": _error(model)}
+            for word, model in models.items()
+        }
+        numbers: Result = {
+            "paper": {},
+            "rule": _RULE.format("..."),
+            "models": {"bnn": {}, "ocbnn": {**here, **toys, **motion}},
+        }
+        figures = {
+            "sure-soft": _draws(models["soft"], proved["soft"]),
+            "sure-firm": _draws(models["firm"], proved["firm"]),
+            "sure-hard": _predictions(models["hard"], models["soft"]),
+            "sure-certified": _proof(models["soft"], proved["soft"]),
+        }
+        return Outcome(numbers, figures, fitted)
+
+    def tables(self, result: Result) -> list[Table]:
+        """What was proved of each model."""
+        rows = tuple(
+            (name, *(number(one.get(key)) for key in _LABELS))
+            for name, one in result["models"]["ocbnn"].items()
+        )
+        return [Table("sure: what was proved", ("", *_LABELS.values()), rows)]
+
+    def headline(self, result: Result) -> Headline:
+        """Draws that break the rule somewhere, soft and firm."""
+        soft, firm = (result["models"]["ocbnn"][word] for word in ("soft", "firm"))
+        return Headline(soft["broken"], firm["broken"])
+
+    def line(self, result: Result) -> str:
+        """What is proved to hold, in each strength."""
+        found = result["models"]["ocbnn"]
+        shares = (f"{word} {found[word]['holds']:.0%}" for word in _STRENGTHS)
+        return "draws proved to keep the rule everywhere: " + ", ".join(shares)
+
+
+def _fit(word: str, request: Request) -> OCBNNRegressor:
+    model = OCBNNRegressor(
+        _RULE.format(_STRENGTHS[word]),
+        hidden=(10,),
+        noise=0.05,
+        inference=smaller(_PLAN) if request.quick else _PLAN,
+        random_state=request.seed,
+        progress=request.progress,
+    )
+    return finished(model.fit(_X, _Y))
+
+
+def _numbers(found: RuleCertificate) -> Result:
+    whole = {**found.to_dict(), "boxes": found.boxes / found.status.size}
+    return {key: whole[key] for key in (*_LABELS, "draws", "decided_places")}
+
+
+def _error(model: OCBNNRegressor) -> float:
+    return float(np.sqrt(np.mean((model.predict(_X) - _Y) ** 2)))
+
+
+def _toys(request: Request) -> Result:
+    """Certificates of the paper's synthetic problems."""
+    found = {}
+    for toy in TOYS.values():
+        plan = smaller(toy.plans[request.preset])
+        model = fit_toy(toy, plan, request, with_rules=True)
+        for rule in certify(model).rules:
+            name = toy.name if len(toy.rules) == 1 else f"{toy.name}: {rule.rule}"
+            found[name] = _numbers(rule)
+    return found
+
+
+def _motion(request: Request) -> Result:
+    """Certificates around test states, each angle known to two degrees."""
+    problem = make_problem(load_motions(), request.seed)
+    model = OCBNNRegressor(
+        limits_rule(problem, "points=50"),
+        outputs=problem.joints,
+        hidden=(100, 100),
+        inference=SVGD(particles=50, iterations=1000),
+        random_state=request.seed,
+        progress=request.progress,
+    ).fit(problem.train.X, problem.train.Y)
+    found = certify(finished(model), at=problem.test.X, tolerance=_TOLERANCE)
+    return _numbers(found.rules[0])
+
+
+def _axes(model: OCBNNRegressor) -> tuple[Figure, Axes]:
+    fig = figure(5.2, 3.4)
+    ax = fig.add_subplot()
+    ax.set(xlim=(-2.2, 2.2), ylim=(-1.0, 2.0))
+    ax.plot(_X[:, 0], _Y, "o", color=INK, markersize=4, zorder=4, label="data")
+    shade_rules(ax, model.rules_, (-2.2, 2.2), (-1.0, 2.0), with_legend=False)
+    return fig, ax
+
+
+def _draws(model: OCBNNRegressor, found: RuleCertificate) -> Figure:
+    """Functions that keep the rule everywhere, and those that do not."""
+    fig, ax = _axes(model)
+    values = model._predictive.functions(_GRID[:, None])[..., 0]
+    kept = found.status[0] == HOLDS
+    for rows, color, width, said in (
+        (kept, BLUE, 0.4, "draws proved to keep the rule"),
+        (~kept, _ORANGE, 0.9, "draws that break it somewhere"),
+    ):
+        some = values[np.array(found.draws)[rows]][:80]
+        lines = [np.column_stack([_GRID, one]) for one in some]
+        label = f"{said}: {rows.mean():.0%}"
+        ax.add_collection(
+            LineCollection(lines, colors=color, linewidths=width, alpha=0.6)
+        )
+        ax.plot([], [], color=color, label=label)
+    tidy(ax, ("x", "y"))
+    legend(ax)
+    return fig
+
+
+def _predictions(model: OCBNNRegressor, soft: OCBNNRegressor) -> Figure:
+    """What a new observation can be, with the rule hard and soft."""
+    fig, ax = _axes(model)
+    found = model.predict_summary(_GRID[:, None])
+    ax.fill_between(_GRID, found.lower, found.upper, color=BLUE, alpha=0.25, lw=0)
+    ax.plot(_GRID, found.mean, color=BLUE, label="hard: mean and 95 % interval")
+    other = soft.predict_summary(_GRID[:, None])
+    dashes = {"color": GREY, "linestyle": "--", "linewidth": 1.0}
+    ax.plot(_GRID, other.upper, **dashes, label="soft: the same interval")
+    ax.plot(_GRID, other.lower, **dashes)
+    tidy(ax, ("x", "y"))
+    legend(ax)
+    return fig
+
+
+def _proof(model: OCBNNRegressor, found: RuleCertificate) -> Figure:
+    """The boxes that prove one draw, and the input that refutes another."""
+    fig, ax = _axes(model)
+    sizes = {where: len(axes) for where, axes in found.splits.items()}
+    (_, draw) = max(sizes, key=lambda where: sizes[where])
+    values = model._predictive.functions(_GRID[:, None])[..., 0]
+    ax.plot(_GRID, values[draw], color=BLUE, lw=1.2, label="a draw, proved to keep it")
+    place = found.places[0]
+    boxes = leaves(found.splits[0, draw], np.array(place.low), np.array(place.high))
+    for low, high in zip(*boxes, strict=True):
+        least, most = _bounds(model, draw, low, high)
+        box = (low[0], least), high[0] - low[0], most - least
+        ax.add_patch(Rectangle(*box, fill=False, edgecolor=BLUE, lw=0.8))
+    ax.plot([], [], "s", color=BLUE, mfc="none", label="bounds that prove it")
+    if found.counterexamples:
+        one = found.counterexamples[0]
+        ax.plot(_GRID, values[one.draw], color=_ORANGE, lw=1.2, label="another draw")
+        where = (one.x[0], one.y[0])
+        ax.plot(*where, "X", color=RED, ms=8, zorder=5, label="where it breaks it")
+    tidy(ax, ("x", "y"))
+    legend(ax)
+    return fig
+
+
+def _bounds(model: Any, draw: int, low: np.ndarray, high: np.ndarray) -> tuple:
+    """Bounds on a draw's output over an interval, in a person's units."""
+    predictive = model._predictive
+    units = predictive.units
+    with jax.enable_x64(True):
+        double = lambda a: jnp.asarray(np.asarray(a)[draw], jnp.float64)
+        weights = tuple(Layer(*map(double, one)) for one in predictive.draws.weights)
+        box = Interval(
+            *(jnp.asarray(units.standard_inputs(end)) for end in (low, high))
+        )
+        zero = jnp.zeros(1)
+        asked = Functionals(jnp.ones((1, 1)), jnp.zeros((1, 1)), zero, zero)
+        shape = SHAPES[predictive.network.activation]
+        found = bound_network(weights, shape, box, asked).range
+        ends = [units.outputs(np.asarray(end))[0] for end in found]
+    return ends[0], ends[1]
