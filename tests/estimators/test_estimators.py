@@ -158,6 +158,7 @@ def test_each_rule_reports_its_own_share_of_the_log_density():
     assert np.isclose(whole, sum(model.target_.parts(position).values()), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_prior_functions_obey_rules_before_any_data():
     model = regressor("if -1 <= x <= 1 then 2 <= y <= 3", standardize=False)
     grid = np.linspace(-1, 1, 21)[:, None]

@@ -62,6 +62,7 @@ def test_every_algorithm_follows_data_and_rule(plan):
     assert plan.label.split()[0] in str(fitted.report())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
 def test_auto_says_what_it_chose_and_keeps_it_when_saved(tmp_path):
     rows = slice(None, None, 4)

@@ -120,6 +120,7 @@ def test_populations_report_their_evidence_and_temperature():
     assert report.rules == ()
 
 
+@pytest.mark.slow
 def test_a_classifier_reports_each_class():
     clinic = OCBNNClassifier(
         "if 3 <= x <= 4 then y in {low} [weight=1]",

@@ -158,6 +158,7 @@ def test_every_setting_comes_back(tmp_path):
     assert back.check_rules() == made.check_rules()
 
 
+@pytest.mark.slow
 def test_smc_and_unstandardised_columns_come_back(tmp_path):
     plan = SMC(chains=1, particles=8, moves=1, steps=2, polish=1, warmup=5)
     made = fitted((), inference=plan, standardize=False)

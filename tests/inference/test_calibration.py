@@ -39,7 +39,7 @@ class Reckless(HMC):
         return self.chain(target, _never_reject, adapts=False)
 
 
-def _never_reject(key, start, logdensity, tuning):
+def _never_reject(key, start, logdensity, tuning, *, is_early):
     noise = jax.random.normal(key, start.position.shape, start.position.dtype)
     eps = tuning.step_size
     there = start.position + eps * noise + 0.5 * eps**2 * start.gradient

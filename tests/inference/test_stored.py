@@ -69,6 +69,7 @@ def test_every_plan_that_takes_batches_is_tried():
     assert set(BATCHED) == {name for name, plan in PLANS.items() if plan.is_batched}
 
 
+@pytest.mark.slow
 def test_local_noise_reads_files_too(pair):
     mean = jax.tree.map(lambda a: jnp.full(a.shape, 0.1), pair[0].shapes())
     one, other = (t.local_logdensity(mean, mean, jax.random.key(0)) for t in pair)
@@ -85,6 +86,7 @@ def test_exact_algorithms_refuse_them_and_name_those_that_can(pair, plan):
         assert PLANS[name].__name__ in str(caught.value)
 
 
+@pytest.mark.slow
 def test_files_are_read_once_for_all_particles(pair, monkeypatch):
     _, there = pair
     read, original = [], StoredNumbers.take

@@ -321,6 +321,7 @@ def test_a_likelihood_that_does_not_fit_the_network_is_refused():
         )
 
 
+@pytest.mark.slow
 def test_noise_at_the_units_estimates_the_same_mean_more_quietly():
     """The local trick, against the plain estimate with the same mean and widths."""
     target = regression("require", rows=40)

@@ -96,7 +96,8 @@ class RuleCertificate(Page):
     @property
     def undecided(self) -> float:
         """Share of draws about which neither is proved."""
-        return max(0.0, 1.0 - self.holds - self.broken)
+        kept = np.all(self.status == HOLDS, axis=0)
+        return float(np.mean(~kept & np.all(self.status != BROKEN, axis=0)))
 
     @property
     def decided_places(self) -> float:

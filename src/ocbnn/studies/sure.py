@@ -40,7 +40,10 @@ _RULE = "cap: if -0.5 <= x <= 0.8 then y <= 1.25 [points=4, strength={}]"
 _STRENGTHS = {"soft": "20", "firm": "firm", "hard": "hard"}
 _PLAN = NUTS(chains=2, warmup=400, draws=200, max_depth=8)
 _GRID = np.linspace(-2.2, 2.2, 441)
+_VIEW = (-0.4, 1.8)
 _ORANGE = HUES[1]
+# Boxes and halves of boxes of the proof that is shown.
+_BOXES = 15
 # What a marker knows of a joint's angle, give or take.
 _TOLERANCE = np.deg2rad(2.0)
 _LABELS = {
@@ -73,8 +76,9 @@ class SureStudy(Study):
             for word, model in models.items()
         }
         numbers: Result = {
-            "paper": {},
-            "rule": _RULE.format("..."),
+            "paper": {"figure": "not in the paper", "claim": ""},
+            "remark": "One rule held in three ways, and what can be proved of each.",
+            "rules": [_RULE.format(one) for one in _STRENGTHS.values()],
             "models": {"bnn": {}, "ocbnn": {**here, **toys, **motion}},
         }
         figures = {
@@ -156,9 +160,9 @@ def _motion(request: Request) -> Result:
 def _axes(model: OCBNNRegressor) -> tuple[Figure, Axes]:
     fig = figure(5.2, 3.4)
     ax = fig.add_subplot()
-    ax.set(xlim=(-2.2, 2.2), ylim=(-1.0, 2.0))
+    ax.set(xlim=(-2.2, 2.2), ylim=_VIEW)
     ax.plot(_X[:, 0], _Y, "o", color=INK, markersize=4, zorder=4, label="data")
-    shade_rules(ax, model.rules_, (-2.2, 2.2), (-1.0, 2.0), with_legend=False)
+    shade_rules(ax, model.rules_, (-2.2, 2.2), _VIEW, with_legend=False)
     return fig, ax
 
 
@@ -168,10 +172,10 @@ def _draws(model: OCBNNRegressor, found: RuleCertificate) -> Figure:
     values = model._predictive.functions(_GRID[:, None])[..., 0]
     kept = found.status[0] == HOLDS
     for rows, color, width, said in (
-        (kept, BLUE, 0.4, "draws proved to keep the rule"),
-        (~kept, _ORANGE, 0.9, "draws that break it somewhere"),
+        (kept, BLUE, 0.5, "draws proved to keep the rule"),
+        (~kept, _ORANGE, 0.8, "draws that break it somewhere"),
     ):
-        some = values[np.array(found.draws)[rows]][:80]
+        some = values[np.array(found.draws)[rows]][::8]
         lines = [np.column_stack([_GRID, one]) for one in some]
         label = f"{said}: {rows.mean():.0%}"
         ax.add_collection(
@@ -201,8 +205,10 @@ def _predictions(model: OCBNNRegressor, soft: OCBNNRegressor) -> Figure:
 def _proof(model: OCBNNRegressor, found: RuleCertificate) -> Figure:
     """The boxes that prove one draw, and the input that refutes another."""
     fig, ax = _axes(model)
-    sizes = {where: len(axes) for where, axes in found.splits.items()}
-    (_, draw) = max(sizes, key=lambda where: sizes[where])
+    ax.set(xlim=(-0.9, 1.1), ylim=(0.75, 1.45))
+    # One whose proof has some boxes, but not too many to see.
+    sizes = {draw: len(axes) for (_, draw), axes in found.splits.items()}
+    draw = min(sizes, key=lambda one: abs(sizes[one] - _BOXES))
     values = model._predictive.functions(_GRID[:, None])[..., 0]
     ax.plot(_GRID, values[draw], color=BLUE, lw=1.2, label="a draw, proved to keep it")
     place = found.places[0]
@@ -213,7 +219,7 @@ def _proof(model: OCBNNRegressor, found: RuleCertificate) -> Figure:
         ax.add_patch(Rectangle(*box, fill=False, edgecolor=BLUE, lw=0.8))
     ax.plot([], [], "s", color=BLUE, mfc="none", label="bounds that prove it")
     if found.counterexamples:
-        one = found.counterexamples[0]
+        one = max(found.counterexamples, key=lambda one: one.y[0])
         ax.plot(_GRID, values[one.draw], color=_ORANGE, lw=1.2, label="another draw")
         where = (one.x[0], one.y[0])
         ax.plot(*where, "X", color=RED, ms=8, zorder=5, label="where it breaks it")
