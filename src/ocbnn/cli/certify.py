@@ -7,7 +7,7 @@ import typer
 
 from ocbnn.cli.ending import stop
 from ocbnn.cli.predict import RULES_BROKEN, ModelPath
-from ocbnn.cli.talk import note, show_json, spoken_warnings
+from ocbnn.cli.talk import opened, show_json, spoken_warnings
 from ocbnn.core.errors import SettingError
 
 
@@ -89,10 +89,9 @@ def certify(
             checked_again,
             prove,
         )
-        from ocbnn.projects.predicting import caution, load_model  # noqa: PLC0415
 
         with spoken_warnings():
-            fitted = load_model(model)
+            fitted = opened(model)
             if verify is not None:
                 if rule or at or tolerance or within or out:
                     raise SettingError(
@@ -101,8 +100,6 @@ def certify(
                     )
                 found = checked_again(fitted, verify)
             else:
-                if said := caution(fitted):
-                    note(said)
                 found = prove(
                     fitted,
                     rule,

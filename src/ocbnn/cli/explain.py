@@ -6,7 +6,7 @@ import typer
 
 from ocbnn.cli.ending import stop
 from ocbnn.cli.predict import ModelPath
-from ocbnn.cli.talk import note, show_json, spoken_warnings
+from ocbnn.cli.talk import opened, show_json, spoken_warnings
 
 
 def explain(
@@ -32,13 +32,8 @@ def explain(
 ) -> None:
     """Say where each rule binds, what it removes, and which rows contradict it."""
     try:
-        from ocbnn.projects.predicting import caution, load_model  # noqa: PLC0415
-
         with spoken_warnings():
-            fitted = load_model(model)
-            if said := caution(fitted):
-                note(said)
-            found = fitted.explain(rule, refit=refit)
+            found = opened(model).explain(rule, refit=refit)
     except KeyboardInterrupt:
         stop("stopped.")
     if as_json:

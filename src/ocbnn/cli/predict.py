@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ocbnn.cli.ending import stop
-from ocbnn.cli.talk import note, show_json, spoken_warnings
+from ocbnn.cli.talk import note, opened, show_json, spoken_warnings
 from ocbnn.core.errors import SettingError
 
 RULES_BROKEN = 3
@@ -49,17 +49,11 @@ def predict(
     if as_json and out is None:
         raise SettingError("--json: the predictions need a file then. Add --out FILE.")
     try:
-        from ocbnn.projects.predicting import (  # noqa: PLC0415
-            caution,
-            load_model,
-            predict_table,
-        )
+        from ocbnn.projects.predicting import predict_table  # noqa: PLC0415
 
         with spoken_warnings(), tempfile.TemporaryDirectory() as scratch:
             path = out or Path(scratch) / "predictions.csv"
-            fitted = load_model(model)
-            if said := caution(fitted):
-                note(said)
+            fitted = opened(model)
             found = predict_table(fitted, data, path, interval)
             if found.skipped:
                 note(
@@ -100,13 +94,9 @@ def check(
     try:
         from ocbnn.projects.checking import check as check_rules  # noqa: PLC0415
         from ocbnn.projects.checktable import as_lines  # noqa: PLC0415
-        from ocbnn.projects.predicting import caution, load_model  # noqa: PLC0415
 
         with spoken_warnings():
-            fitted = load_model(model)
-            if said := caution(fitted):
-                note(said)
-            kept = check_rules(fitted, data)
+            kept = check_rules(opened(model), data)
     except KeyboardInterrupt:
         stop("stopped.")
     holds = all(one.holds(most) for one in kept)

@@ -4,6 +4,7 @@ import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -19,6 +20,17 @@ def note(text: str) -> None:
 def show_json(content: Any) -> None:
     """One JSON object, and nothing else, on stdout."""
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def opened(path: Path) -> Any:
+    """A fitted model; what a person should know before using it is said."""
+    # The library is heavy; `--help` should not wait for it.
+    from ocbnn.projects.predicting import caution, load_model  # noqa: PLC0415
+
+    fitted = load_model(path)
+    if said := caution(fitted):
+        note(said)
+    return fitted
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
-from ocbnn.estimators.page import Page, block, listed, share
+from ocbnn.estimators.page import Page, RulePages, block, listed, share
 from ocbnn.proofs.search import BROKEN, HOLDS, UNDECIDED
 
 
@@ -207,7 +207,7 @@ class RuleCertificate(Page):
 
 
 @dataclasses.dataclass(frozen=True)
-class Certificate(Page):
+class Certificate(RulePages[RuleCertificate]):
     """What was proved about a model's rules. Print it, save it, look at each rule.
 
     Attributes:
@@ -219,18 +219,6 @@ class Certificate(Page):
     model: str
     rules: tuple[RuleCertificate, ...]
     skipped: dict[str, str] = dataclasses.field(default_factory=dict)
-
-    def __iter__(self) -> Iterator[RuleCertificate]:
-        return iter(self.rules)
-
-    def __len__(self) -> int:
-        return len(self.rules)
-
-    def __getitem__(self, name: str) -> RuleCertificate:
-        for rule in self.rules:
-            if rule.rule == name:
-                return rule
-        raise KeyError(f"no rule is called {name!r}: {listed(r.rule for r in self)}.")
 
     def to_dict(self) -> dict[str, Any]:
         """The findings as plain values, without the proofs."""

@@ -21,6 +21,7 @@ from ocbnn.estimators.certifying import digest
 from ocbnn.proofs.prover import Prover
 from ocbnn.proofs.search import BROKEN, HOLDS, leaves
 from ocbnn.rules import bind
+from ocbnn.storage.files import replace_file
 
 _LEAF = "."
 
@@ -85,7 +86,7 @@ def write(certificate: Certificate, path: Any) -> None:
         "skipped": dict(certificate.skipped),
     }
     text = json.dumps(content, allow_nan=False, ensure_ascii=False)
-    Path(path).write_text(text + "\n", encoding="utf-8")
+    replace_file(path, f"{text}\n".encode())
 
 
 def read(path: Any) -> Certificate:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from ocbnn.estimators.page import Page, block, listed, plain
+from ocbnn.estimators.page import RulePages, block, listed, plain
 from ocbnn.estimators.rows_against import Row, say_rows, say_values
 
 # A change of log likelihood that is nothing beside its own error, or next to nothing.
@@ -187,22 +187,10 @@ class RuleConflict:
 
 
 @dataclasses.dataclass(frozen=True)
-class ConflictReport(Page):
+class ConflictReport(RulePages[RuleConflict]):
     """How each rule gets on with the data. Print it, or go through it rule by rule."""
 
     rules: tuple[RuleConflict, ...]
-
-    def __iter__(self) -> Iterator[RuleConflict]:
-        return iter(self.rules)
-
-    def __len__(self) -> int:
-        return len(self.rules)
-
-    def __getitem__(self, name: str) -> RuleConflict:
-        for rule in self.rules:
-            if rule.rule == name:
-                return rule
-        raise KeyError(f"no rule is called {name!r}: {listed(r.rule for r in self)}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON, by the rules' names."""

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from ocbnn.estimators.page import Page, block, listed, plain, share
+from ocbnn.estimators.page import RulePages, block, plain, share
 from ocbnn.estimators.rows_against import Row, say_rows, say_values
 from ocbnn.metrics.binding import Binding
 from ocbnn.metrics.places import Place
@@ -226,7 +226,7 @@ class Explanation:
 
 
 @dataclasses.dataclass(frozen=True)
-class Explanations(Page):
+class Explanations(RulePages[Explanation]):
     """What each rule does. Print it, or go through it rule by rule.
 
     Attributes:
@@ -236,18 +236,6 @@ class Explanations(Page):
 
     rules: tuple[Explanation, ...]
     contradiction: str | None = None
-
-    def __iter__(self) -> Iterator[Explanation]:
-        return iter(self.rules)
-
-    def __len__(self) -> int:
-        return len(self.rules)
-
-    def __getitem__(self, name: str) -> Explanation:
-        for rule in self.rules:
-            if rule.rule == name:
-                return rule
-        raise KeyError(f"no rule is called {name!r}: {listed(r.rule for r in self)}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON."""

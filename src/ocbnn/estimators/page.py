@@ -4,8 +4,8 @@ import abc
 import html
 import re
 import textwrap
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -20,6 +20,37 @@ class Page(abc.ABC):
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+@runtime_checkable
+class OfRule(Protocol):
+    """Findings about one rule."""
+
+    @property
+    def rule(self) -> str:
+        """The rule's name."""
+        ...
+
+
+Finding = TypeVar("Finding", bound=OfRule)
+
+
+class RulePages(Page, Generic[Finding]):
+    """Findings about several rules: go through them, or ask for one by its name."""
+
+    rules: tuple[Finding, ...]
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.rules)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __getitem__(self, name: str) -> Finding:
+        for rule in self.rules:
+            if rule.rule == name:
+                return rule
+        raise KeyError(f"no rule is called {name!r}: {listed(r.rule for r in self)}.")
 
 
 def block(title: str, lines: Iterable[str], *, wrap: bool = True) -> str:
