@@ -1,6 +1,6 @@
-"""Counting the operations of a function, without running or compiling it."""
+"""Counting what a function computes, without running or compiling it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -19,10 +19,30 @@ def count_operations(function: Callable[..., Any], *args: Any) -> float:
     return _operations(jax.make_jaxpr(function)(*args).jaxpr)
 
 
+def largest_array(function: Callable[..., Any], *args: Any) -> int | None:
+    """How many numbers the largest array on the way has; None where Python is asked.
+
+    >>> x = jax.ShapeDtypeStruct((3, 4), "float32")
+    >>> largest_array(lambda x: (x.T @ x).sum(), x)
+    16
+    """
+    steps = list(_steps(jax.make_jaxpr(function)(*args).jaxpr))
+    if any(step.primitive.name.endswith("callback") for step in steps):
+        return None
+    return max((out.aval.size for step in steps for out in step.outvars), default=0)
+
+
+def _steps(jaxpr: Any) -> Iterator[Any]:
+    for step in jaxpr.eqns:
+        yield step
+        for part in _inner(step):
+            yield from _steps(part)
+
+
 def _operations(jaxpr: Any) -> float:
     total = 0.0
     for step in jaxpr.eqns:
-        inner = [part for value in step.params.values() for part in _jaxprs(value)]
+        inner = _inner(step)
         if inner:
             total += sum(map(_operations, inner))
         elif step.primitive.name == "dot_general":
@@ -33,6 +53,10 @@ def _operations(jaxpr: Any) -> float:
         elif step.primitive.name not in _MOVES:
             total += float(max(out.aval.size for out in step.outvars))
     return total
+
+
+def _inner(step: Any) -> list[Any]:
+    return [part for value in step.params.values() for part in _jaxprs(value)]
 
 
 def _jaxprs(value: Any) -> list[Any]:

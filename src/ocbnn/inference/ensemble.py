@@ -24,6 +24,7 @@ from ocbnn.inference.base import (
     check_counts,
 )
 from ocbnn.inference.descent import DescentPlan
+from ocbnn.inference.groups import in_groups
 from ocbnn.inference.optimisers import Optimiser, fading_adam
 from ocbnn.inference.trees import mean_square
 
@@ -56,9 +57,9 @@ class Climbers(Algorithm):
 
     def step(self, key: RandomKey, state: Members) -> tuple[Members, ClimbInfo]:
         """One step uphill of every member."""
-        values, grads = jax.vmap(jax.value_and_grad(self.target.stochastic_logdensity))(
-            state.positions, jax.random.split(key, self.members)
-        )
+        value_and_grad = jax.value_and_grad(self.target.stochastic_logdensity)
+        keys = jax.random.split(key, self.members)
+        values, grads = in_groups(value_and_grad, state.positions, keys)
         descent = jax.tree.map(jnp.negative, grads)
         with third_party():
             updates, optimiser = self.optimiser.update(

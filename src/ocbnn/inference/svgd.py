@@ -26,6 +26,7 @@ from ocbnn.inference.base import (
     check_positive,
 )
 from ocbnn.inference.descent import DescentPlan
+from ocbnn.inference.groups import in_groups
 from ocbnn.inference.optimisers import Optimiser, adagrad, late_fading_adam
 from ocbnn.inference.trees import mean_square
 
@@ -80,9 +81,7 @@ class SteinDescent(Algorithm):
         self, key: RandomKey, state: Particles, pull: Float[Array, ""]
     ) -> tuple[Particles, SteinInfo]:
         value_and_grad = jax.value_and_grad(self.target.stochastic_logdensity)
-        values, grads = jax.vmap(value_and_grad, in_axes=(0, None))(
-            state.positions, key
-        )
+        values, grads = in_groups(lambda p: value_and_grad(p, key), state.positions)
         if is_accelerated():
             # Compiled into one with the kernel, sums over rows are slow.
             grads = jax.lax.optimization_barrier(grads)
