@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ocbnn.networks.mlp import Layer
-from ocbnn.proofs.intervals import Interval
 from ocbnn.proofs.question import Asked, forward
 from ocbnn.proofs.shapes import Shape
-from ocbnn.proofs.statement import Statement, ranges
+from ocbnn.proofs.statement import Statement
+from ocbnn.rules.evaluate import evaluate
 
 _STARTS, _STEPS = 8, 16
 # The first step goes this share of the box; later ones are shorter and shorter.
@@ -35,14 +35,16 @@ def slack(
     network = lambda at: forward(weights, shape, at)
     asks = asked.functionals
     values = asks.outputs @ network(inner) + asks.inputs @ inner + asks.constant
-    slots = [Interval(value, value) for value in values]
+    slots = list(values)
     for output, column in statement.slopes:
         unit = jnp.zeros_like(inner).at[column].set(1.0 / asked.x_scale[column])
         slope = jax.jvp(network, (inner,), (unit,))[1] * asked.y_scale
-        slots.append(Interval(slope[output], slope[output]))
+        slots.append(slope[output])
+    atoms = dict.fromkeys(atom.expr for term in statement.claim for atom in term)
+    value_of = {expr: evaluate(expr, x, None, jnp, numbers=slots) for expr in atoms}
     cases = [
-        jnp.max(jnp.stack([part.low for part in term]))
-        for term in ranges(statement.claim, slots)
+        jnp.max(jnp.stack([value_of[atom.expr] for atom in term]))
+        for term in statement.claim
     ]
     return jnp.min(jnp.stack(cases))
 

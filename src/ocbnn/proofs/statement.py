@@ -233,4 +233,6 @@ def _placed(expr: Expression, count: int) -> Expression:
 
 def ranges(terms: _SlotTerms, slots: list[Interval]) -> list[list[Interval]]:
     """Bounds on every atom of every term."""
-    return [[range_of(atom.expr, slots) for atom in term] for term in terms]
+    atoms = dict.fromkeys(atom.expr for term in terms for atom in term)
+    range_at = {expr: range_of(expr, slots) for expr in atoms}
+    return [[range_at[atom.expr] for atom in term] for term in terms]
