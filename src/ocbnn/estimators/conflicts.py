@@ -19,7 +19,9 @@ from ocbnn.estimators.conflict import (
 from ocbnn.estimators.rows_against import Row, breaking_rows, row_of, rows_in_region
 from ocbnn.estimators.rulebook import bind_rules, make_terms
 from ocbnn.estimators.without import (
+    Removal,
     refit_without,
+    removal,
     second_keys,
     with_rules,
     without_rule,
@@ -85,8 +87,7 @@ class _Side:
 
     def conflict(self, data: np.ndarray, refitted: np.ndarray | None) -> RuleConflict:
         bound, size = self.term.bound, len(self.log_g)
-        there = smooth(-self.log_g if self.is_fitted else self.log_g)
-        trusted = bool(there.pareto_k <= trust_limit(size))
+        there = self._without() if self.is_fitted else self._with()
         held_out, drops = None, None
         even = np.full(size, -np.log(size))
         here = log_density_of_rows(self.log_likelihood, even)
@@ -95,7 +96,7 @@ class _Side:
             away = log_density_of_rows(refitted, others)
             held_out = self._held_out(leave_one_out(refitted), "refitted")
             drops = away - here
-        elif trusted:
+        elif there.is_trusted:
             away = log_density_of_rows(self.log_likelihood, there.log_weights)
             weighted = leave_one_out(self.log_likelihood, there.log_weights)
             held_out = self._held_out(weighted, "reweighted")
@@ -115,9 +116,18 @@ class _Side:
             within_noise=tuple(row for row in rows if row.is_noise),
             losing=self._losing(drops),
             pareto_k=there.pareto_k,
-            is_reweighted=trusted,
+            is_reweighted=there.is_trusted,
             held_out=held_out,
         )
+
+    def _without(self) -> Removal:
+        return removal(self.term, self.log_g)
+
+    def _with(self) -> Removal:
+        # What is added only takes from the draws, so the weights' tail tells all.
+        found = smooth(self.log_g)
+        limit = trust_limit(len(self.log_g))
+        return Removal(found.log_weights, found.pareto_k, found.pareto_k <= limit)
 
     def _held_out(self, away: LeaveOneOut, how: str) -> HeldOut:
         here = self.left_out

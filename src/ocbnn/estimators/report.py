@@ -166,6 +166,6 @@ def _price(rule: RuleReport) -> str:
         "all draws weigh the same without it"
         if np.isneginf(rule.pareto_k)
         else f"Pareto k without it {rule.pareto_k:.2f}"
-        + ("" if rule.is_removable else ", too high to reweight")
+        + ("" if rule.is_removable else ", and weights cannot take it out")
     )
     return f"Its share log g: {rule.log_g:.3g} on average{mixed}; {k}."

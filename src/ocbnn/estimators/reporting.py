@@ -14,11 +14,11 @@ from ocbnn.estimators.reference import (
 )
 from ocbnn.estimators.report import Report, RuleReport
 from ocbnn.estimators.run_numbers import run_numbers
+from ocbnn.estimators.without import removal
 from ocbnn.inference import judge
 from ocbnn.inference.diagnostics import LEAST_DRAWS, Mixing
 from ocbnn.inference.verdict import FAIR_RHAT, WANTED_ESS
 from ocbnn.metrics.places import find_places
-from ocbnn.metrics.psis import smooth, trust_limit
 from ocbnn.networks import MLP
 from ocbnn.predictive.pointwise import log_parts
 
@@ -168,11 +168,12 @@ def _rule_reports(model: Any) -> list[RuleReport]:
     checks = {check.rule: check for check in model.check_rules()}
     parts = log_parts(model.target_, draws.stacked())
     found = []
-    for bound in model.rules_:
+    for term in model.target_.rules:
+        bound = term.bound
         logs = parts[f"rule {bound.name!r}"]
         mixing = _mixing(draws, logs.reshape(draws.chains, draws.draws, 1))
         rhat, ess, words = _mixed(mixing)
-        k = smooth(-logs).pareto_k
+        removed = removal(term, logs)
         check = checks.get(bound.name)
         found.append(
             RuleReport(
@@ -183,8 +184,8 @@ def _rule_reports(model: Any) -> list[RuleReport]:
                 rhat=rhat,
                 ess=ess,
                 mixing=words,
-                pareto_k=k,
-                is_removable=bool(k <= trust_limit(draws.size)),
+                pareto_k=removed.pareto_k,
+                is_removable=removed.is_trusted,
                 advice=tuple(_rule_advice(bound.name, check, rhat)),
                 role=role_from_draws(model, bound.name, logs),
             )
