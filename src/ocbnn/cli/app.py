@@ -10,13 +10,14 @@ import typer
 from ocbnn import __version__
 from ocbnn.cli.bench import bench
 from ocbnn.cli.certify import certify
-from ocbnn.cli.compiled import keep_compiled
 from ocbnn.cli.data import data as data_commands
 from ocbnn.cli.ending import fail, stop
 from ocbnn.cli.explain import explain
 from ocbnn.cli.fit import fit, report, resume
 from ocbnn.cli.init import init
 from ocbnn.cli.predict import check, predict
+from ocbnn.cli.studio import studio
+from ocbnn.core.compiled import keep_compiled
 from ocbnn.core.errors import InferenceWarning, OcbnnError, SettingError
 
 CODES = {
@@ -45,6 +46,7 @@ for command in (
     check,
     certify,
     explain,
+    studio,
     bench,
 ):
     app.command()(command)

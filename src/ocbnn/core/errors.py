@@ -13,7 +13,18 @@ class RuleError(OcbnnError, ValueError):
 
 
 class RuleSyntaxError(RuleError):
-    """Text that is no rule; the message points at the place."""
+    """Text that is no rule; the message points at the place.
+
+    Attributes:
+        at: The place in the text, if it is known.
+        reason: What is wrong there, without a picture of the text.
+    """
+
+    def __init__(
+        self, message: str, at: int | None = None, reason: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.at, self.reason = at, reason or message
 
 
 class RegionError(OcbnnError, ValueError):

@@ -25,7 +25,7 @@ from ocbnn.inference.draws import Trace
 from ocbnn.inference.gathering import Kept, handed_out
 from ocbnn.inference.health import check_numbers, check_start
 from ocbnn.inference.layout import Layout
-from ocbnn.inference.progress import Reporter
+from ocbnn.inference.progress import Reporter, show
 from ocbnn.inference.record import Place, Shapes
 from ocbnn.inference.trees import stacked
 
@@ -114,6 +114,8 @@ class Lane:
             done, numbers = self._warm_up(start, count)
             self._new.warmup.append(numbers)
             self._check(numbers)
+            if plan.is_anytime:
+                self._show(self._positions(), draws=False)
             ended = done < count
             self._place = Place(warmed=start + done, is_warm=ended)
             self._advance(done, _note(numbers))
@@ -129,11 +131,19 @@ class Lane:
             positions, numbers = self._draw(start, count)
             self._new.add_draws(positions, numbers)
             self._check(numbers)
+            self._show(positions)
             self._place = self._place._replace(drawn=start + count)
             self._advance(count, _note(numbers))
 
     def _advance(self, count: int, note: str) -> None:
         self._shared.reporter.advance(count * len(self._chains), note)
+
+    def _show(self, positions: Any, draws: bool = True) -> None:
+        """Let the reporter see; a state's positions are one draw."""
+        whole = (lambda a: a) if self._many else (lambda a: a[None])
+        if not draws:
+            positions = jax.tree.map(lambda a: whole(a)[:, None], positions)
+        show(self._shared.reporter, self._shared.target, positions)
 
     def _chunks(self, done: int, total: int, room: int) -> Iterator[tuple[int, int]]:
         """Starts and lengths of chunks, aiming at a steady fraction of a second."""

@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from ocbnn.core.errors import SettingError
 
@@ -35,6 +35,17 @@ def resume(reporter: Reporter, count: int, note: str) -> None:
     starts afresh; others are told of an advance.
     """
     getattr(reporter, "resume", reporter.advance)(count, note)
+
+
+def show(reporter: Reporter, target: Any, positions: Any) -> None:
+    """Let a reporter see draws as they come, if it has a `see(target, positions)`.
+
+    Positions are stacked along three axes: chains, draws, and positions of one draw. It
+    is called between chunks of moves, in the thread that runs them.
+    """
+    see = getattr(reporter, "see", None)
+    if see is not None:
+        see(target, positions)
 
 
 class _Silent:

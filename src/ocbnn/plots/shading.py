@@ -57,7 +57,7 @@ def shade_rules(
     hatches, dashes = count(), count()
     for rule, name in zip(rules, labels(rules), strict=True):
         outputs = rule.mentions("output")
-        view = _View(rule, input, output, at, xlim, ylim)
+        view = RuleView(rule, input, output, at, xlim, ylim)
         drawable = outputs == [output] and not rule.slopes
         if isinstance(rule.claim, Forbidden) and drawable:
             label, hatch = f"forbidden by “{name}”", next(hatches)
@@ -78,7 +78,7 @@ def shade_rules(
     return ax
 
 
-class _View:
+class RuleView:
     """A rule seen along one input and one output."""
 
     def __init__(
@@ -113,7 +113,7 @@ class _View:
         return trace(inside, self.xlim, self.ylim, self._edges)
 
 
-def _forbidden(ax: Axes, view: _View, label: str, hatch: str) -> None:
+def _forbidden(ax: Axes, view: RuleView, label: str, hatch: str) -> None:
     outline = view.outline(view.breaks)
     if outline.is_empty:
         label += " (out of view)"
@@ -132,7 +132,7 @@ def _forbidden(ax: Axes, view: _View, label: str, hatch: str) -> None:
 
 
 def _expected(
-    ax: Axes, view: _View, claim: Expectation, label: str, dashes: object
+    ax: Axes, view: RuleView, claim: Expectation, label: str, dashes: object
 ) -> None:
     outline = view.outline(view.agrees)
     ax.add_artist(
@@ -154,7 +154,9 @@ def _expected(
     ax.add_container(Container((band, lines[0]), label=label))
 
 
-def _mean_line(view: _View, target: Expression, mean: Expression, sd: float) -> Line2D:
+def _mean_line(
+    view: RuleView, target: Expression, mean: Expression, sd: float
+) -> Line2D:
     """Where the target equals its mean: for a plain output, the mean itself."""
 
     def excess(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -169,7 +171,7 @@ def _mean_line(view: _View, target: Expression, mean: Expression, sd: float) -> 
     return _line(curves, color=GREEN, linewidth=1.8, zorder=_EXPECTED)
 
 
-def _foot(ax: Axes, view: _View, label: str) -> None:
+def _foot(ax: Axes, view: RuleView, label: str) -> None:
     x = np.linspace(*view.xlim, 1001)
     inside = np.where(view.applies(x), 0.0, np.nan)
     foot = np.column_stack([x, inside])

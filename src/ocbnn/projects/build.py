@@ -1,5 +1,6 @@
 """From a study to an estimator that is ready to be fitted."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import jax
 
 from ocbnn.core.errors import OcbnnError
 from ocbnn.estimators import OCBNNClassifier, OCBNNRegressor
-from ocbnn.inference import Plan, choose
+from ocbnn.inference import Choice, Plan, choose
 from ocbnn.inference.layout import chosen_devices
 from ocbnn.networks import MLP
 from ocbnn.projects.study import Study, shortened
@@ -37,7 +38,7 @@ def build(
     bounds = _bound_rules(study, schema)
     inference = study.inference
     if quick:
-        inference = shortened(_plan(study, schema, bounds, rows))
+        inference = shortened(choice_for(study, schema, bounds, rows).plan)
     network, fit = study.said.network, study.said.fit
     settings: dict[str, Any] = {
         "rules": list(study.rules),
@@ -60,17 +61,18 @@ def build(
     return OCBNNRegressor(**settings, noise=fit.noise, truncate=fit.truncate)
 
 
-def _plan(study: Study, schema: Schema, bounds: list[BoundRule], rows: int) -> Plan:
-    """The study's plan, or the one that will be chosen for it."""
+def choice_for(
+    study: Study, schema: Schema, bounds: Sequence[BoundRule], rows: int
+) -> Choice:
+    """The study's plan, or the one that will be chosen for it, and why."""
     if isinstance(study.inference, Plan):
-        return study.inference
+        return Choice(study.inference)
     network = study.said.network
     outputs = len(schema.outputs if schema.classes is None else schema.classes)
     shapes = MLP(len(schema.inputs), network.hidden, outputs).shapes()
     weights = sum(leaf.size for leaf in jax.tree.leaves(shapes))
     sides = any(bound.has_sides for bound in bounds)
-    choice = choose(study.inference, rows=rows, weights=weights, has_sides=sides)
-    return choice.plan
+    return choose(study.inference, rows=rows, weights=weights, has_sides=sides)
 
 
 def _bound_rules(study: Study, schema: Schema) -> list[BoundRule]:

@@ -100,6 +100,20 @@ def start_study(data: Path, out: Path, *, output: str | None, force: bool) -> St
             f"{out}: this file is there already. Name another as --out, or write "
             "--force to replace it."
         )
+    start = propose(data, out, output)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    file = Path(os.path.relpath(data, out.parent)).as_posix()
+    replace_file(out, study_text(start, file).encode())
+    return start
+
+
+def propose(data: Path, out: Path, output: str | None = None) -> Start:
+    """What could be learned from a table: its last column from the others.
+
+    Raises:
+        DataError: When the table cannot be read, or has nothing to learn.
+        SettingError: When there is no such column.
+    """
     with open_table(data) as table:
         chosen = table.names[-1] if output is None else output
         if chosen not in table.names:
@@ -108,11 +122,7 @@ def start_study(data: Path, out: Path, *, output: str | None, force: bool) -> St
                 f"{suggest(chosen, table.names)} Columns: {listing(table.names, 30)}."
             )
         profiles = {name: table.profile(name) for name in table.names}
-    start = _propose(data, out, profiles, chosen)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    file = Path(os.path.relpath(data, out.parent)).as_posix()
-    replace_file(out, study_text(start, file).encode())
-    return start
+    return _propose(data, out, profiles, chosen)
 
 
 def _propose(data: Path, out: Path, profiles: dict[str, Profile], output: str) -> Start:

@@ -59,7 +59,15 @@ def read_study(path: str | Path, folder: Path | None = None) -> Study:
     Raises:
         SettingError: Naming file, line, key, value, and what to write.
     """
-    source = read_source(path, folder)
+    return study_of(read_source(path, folder))
+
+
+def study_of(source: Source) -> Study:
+    """Check what a study file says.
+
+    Raises:
+        SettingError: Naming file, line, key, value, and what to write.
+    """
     said = cast(StudyText, checked(StudyText, source.document(), source))
     _check_network(source, said)
     _check_task(source, said)

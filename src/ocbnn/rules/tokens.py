@@ -81,7 +81,9 @@ def syntax_error(text: str, at: int, message: str) -> RuleSyntaxError:
     tail = "…" if right < len(line) else ""
     pointer = " " * (caret - left + len(head)) + "^"
     return RuleSyntaxError(
-        f"cannot read the rule: {message}\n  {head}{shown}{tail}\n  {pointer}"
+        f"cannot read the rule: {message}\n  {head}{shown}{tail}\n  {pointer}",
+        at,
+        message,
     )
 
 

@@ -1,0 +1,123 @@
+"""`ocbnn studio`: a local web page to draw rules and watch functions obey."""
+
+import secrets
+import socket
+import webbrowser
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ocbnn.cli.ending import stop
+from ocbnn.cli.talk import note
+from ocbnn.core.errors import SettingError
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def studio(
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DATA.csv | STUDY.toml]",
+            help="A table or a study file to begin with.",
+            show_default=False,
+        ),
+    ] = None,
+    folder: Annotated[
+        Path,
+        typer.Option(metavar="DIR", help="Where sessions are kept."),
+    ] = Path("studio"),
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, help="The port; 0 for any that is free."),
+    ] = 0,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="The address to listen on. Others than loopback need the token that "
+            "is printed."
+        ),
+    ] = "127.0.0.1",
+    most: Annotated[
+        int, typer.Option(min=1, metavar="MIB", help="The largest table taken.")
+    ] = 100,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page.")
+    ] = True,
+) -> None:
+    """Open the studio: draw rules on your data, fit, and take the study away.
+
+    Serves a page on this machine alone, until Ctrl-C. Sessions are saved as you
+    work, and are there again next time.
+    """
+    server, studio_, listening, address = _prepared(folder, host, port, most)
+    if data is not None:
+        address = _with_session(address, studio_, data)
+    typer.echo(address)
+    note("the studio is open at this address. Ctrl-C ends it; sessions are kept.")
+    if browser:
+        webbrowser.open(address)
+    try:
+        server.run(sockets=[listening])
+    except KeyboardInterrupt:
+        pass
+    stop(f"the studio is closed. Sessions are in {folder}.")
+
+
+def _prepared(
+    folder: Path, host: str, port: int, most: int
+) -> tuple[Any, Any, socket.socket, str]:
+    try:
+        import uvicorn  # noqa: PLC0415
+
+        from ocbnn.studio.server import Studio  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise SettingError(
+            f"the studio needs {error.name}, which is not installed. Write: "
+            "pip install 'ocbnn[studio]'"
+        ) from None
+    if folder.exists() and not folder.is_dir():
+        raise SettingError(f"--folder {folder}: this is a file. Name a folder.")
+    listening = _bound(host, port)
+    number = listening.getsockname()[1]
+    shown = f"[{host}]" if ":" in host else host
+    token = None if host in _LOOPBACK else secrets.token_urlsafe(24)
+    studio_ = Studio(folder.expanduser().absolute(), most_bytes=most * 2**20)
+    hosts = () if token is None else (shown, socket.gethostname().lower())
+    app = studio_.app(hosts=hosts, port=number, token=token)
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            studio_.end_streams()
+            super().handle_exit(sig, frame)
+
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
+    ending = "" if token is None else f"?token={token}"
+    return Server(config), studio_, listening, f"http://{shown}:{number}/{ending}"
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        raise SettingError(
+            f"--host {host} --port {port}: {error.strerror or error}. Leave --port "
+            "out to take one that is free."
+        ) from None
+    return made
+
+
+def _with_session(address: str, studio_: Any, data: Path) -> str:
+    if not data.is_file():
+        raise SettingError(f"{data}: there is no such file.")
+    if data.suffix == ".toml":
+        session = studio_.store.from_study(data)
+    else:
+        session = studio_.store.from_table(data.name, data)
+    head, question, token = address.partition("?")
+    return f"{head}s/{session.id}{question}{token}"

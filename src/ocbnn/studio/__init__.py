@@ -1,0 +1,1 @@
+"""A local web page: draw a rule, watch the function obey."""

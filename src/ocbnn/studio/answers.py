@@ -1,0 +1,98 @@
+"""Functions in a view, summed up so that a page can draw them."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import softmax
+
+from ocbnn.studio.layers import numbers
+from ocbnn.studio.window import Window
+
+Values = Float[np.ndarray, "draws rows outputs"]
+
+_SHOWN, _MANY = 40, 400
+_LEVEL = (0.025, 0.975)
+
+
+def summed_up(values: Values, seen: Window) -> dict[str, Any]:
+    """Functions from anywhere: mean, band, and some of them; classes from logits."""
+    classes = seen.schema.classes
+    if classes is not None:
+        return _classes(softmax(values, axis=-1), seen)
+    chosen = values[..., seen.output]
+    if seen.is_map:
+        return _map(chosen.mean(axis=0), chosen.std(axis=0), seen)
+    low, high = np.quantile(chosen, _LEVEL, axis=0)
+    some = chosen[np.linspace(0, len(chosen) - 1, min(_SHOWN, len(chosen))).astype(int)]
+    return {
+        "kind": "curve",
+        "x": numbers(seen.axes[0]),
+        "mean": numbers(chosen.mean(axis=0)),
+        "low": None,
+        "high": None,
+        "function_low": numbers(low),
+        "function_high": numbers(high),
+        "functions": numbers(some),
+    }
+
+
+def answered(model: Any, seen: Window) -> dict[str, Any]:
+    """What a fitted model answers in a view, hard rules and noise included."""
+    X = seen.inputs
+    count = len(seen.schema.outputs)
+    values = model.sample_functions(X, _MANY)
+    if seen.schema.classes is not None:
+        return _classes(softmax(values, axis=-1), seen, model.predict_proba(X))
+    found = summed_up(values.reshape(len(values), len(X), count), seen)
+    if seen.is_map:
+        return found
+    said = model.predict_summary(X)
+    column = lambda part: np.reshape(part, (len(X), count))[:, seen.output]
+    return {
+        **found,
+        "mean": numbers(column(said.mean)),
+        "low": numbers(column(said.lower)),
+        "high": numbers(column(said.upper)),
+    }
+
+
+def _map(mean: np.ndarray, sd: np.ndarray, seen: Window) -> dict[str, Any]:
+    return {
+        "kind": "map",
+        **_grid(seen),
+        "z": _table(mean, seen),
+        "sd": _table(sd, seen),
+    }
+
+
+def _classes(
+    probabilities: Values, seen: Window, mean: np.ndarray | None = None
+) -> dict[str, Any]:
+    shares = np.asarray(probabilities.mean(axis=0) if mean is None else mean)
+    classes = [str(label) for label in seen.schema.classes or ()]
+    if seen.is_map:
+        tables = [_table(one, seen) for one in shares.T]
+        return {
+            "kind": "class-map",
+            **_grid(seen),
+            "classes": classes,
+            "probability": tables,
+        }
+    low, high = np.quantile(probabilities, _LEVEL, axis=0)
+    return {
+        "kind": "classes",
+        "x": numbers(seen.axes[0]),
+        "classes": classes,
+        "probability": numbers(shares.T),
+        "low": numbers(low.T),
+        "high": numbers(high.T),
+    }
+
+
+def _grid(seen: Window) -> dict[str, Any]:
+    return {"x": numbers(seen.axes[0]), "y": numbers(seen.axes[1])}
+
+
+def _table(values: np.ndarray, seen: Window) -> Any:
+    return numbers(values.reshape(len(seen.axes[1]), len(seen.axes[0])))

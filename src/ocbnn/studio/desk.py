@@ -1,0 +1,222 @@
+"""What the server answers about a session, put together from its folder."""
+
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from ocbnn.core.errors import OcbnnError, SettingError
+from ocbnn.projects.folder import RunFolder
+from ocbnn.rules import bind, parse_rule
+from ocbnn.studio.document import Document, View, study_text
+from ocbnn.studio.drawing import moved_text, rule_text
+from ocbnn.studio.examples import EXAMPLES
+from ocbnn.studio.jobs import Fits, Looker, gone_on
+from ocbnn.studio.layers import layer_of
+from ocbnn.studio.material import (
+    ALGORITHMS,
+    Checked,
+    checked,
+    profiles_of,
+    shown_rows,
+    study_for,
+)
+from ocbnn.studio.sessions import Session, Store
+from ocbnn.studio.takeaway import python_code, report_page, study_archive
+from ocbnn.studio.window import Window
+from ocbnn.tables import Profile
+
+_MEDIA = {
+    "study.zip": "application/zip",
+    "study.toml": "application/toml",
+    "code.py": "text/x-python",
+    "model.ocbnn": "application/octet-stream",
+    "figure.png": "image/png",
+    "figure.svg": "image/svg+xml",
+    "report.html": "text/html",
+}
+_TOLD = ("state", "stage", "share", "note", "rate", "left", "message")
+
+
+class Desk:
+    """Answers about sessions."""
+
+    def __init__(self, store: Store, fits: Fits, looker: Looker) -> None:
+        self._store, self._fits, self._looker = store, fits, looker
+
+    def tidy_up(self) -> None:
+        """Find fits that a server which is gone has left running."""
+        for one in self._store.listed():
+            gone_on(self._store.session(one["id"]))
+
+    def start(self) -> dict[str, Any]:
+        """What there is to begin with."""
+        examples = [
+            {"name": one.name, "title": one.title, "about": one.about}
+            for one in EXAMPLES.values()
+        ]
+        return {"examples": examples, "sessions": self._store.listed()}
+
+    def new(self, example: str) -> dict[str, Any]:
+        """A session about an example."""
+        document, table = EXAMPLES[example].make()
+        return {"id": self._store.from_document(document, table).id}
+
+    def state(self, session: Session) -> dict[str, Any]:
+        """All that a page shows, but for functions."""
+        revision, document = session.read()
+        found = checked(session.folder, document)
+        profiles = profiles_of(session.folder / document.data.file)
+        return {
+            "id": session.id,
+            "revision": revision,
+            "document": found.document.model_dump(mode="json"),
+            "table": {
+                "rows": next(iter(profiles.values())).rows,
+                "columns": [_column(one) for one in profiles.values()],
+            },
+            "rules": found.lines,
+            "problem": found.problem or None,
+            "choice": found.choice,
+            "classes": None if found.rows is None else _classes(found),
+            "fit": self.fit_state(session, document),
+            "result": session.found(),
+            "algorithms": ALGORITHMS,
+        }
+
+    def fit_state(
+        self, session: Session, document: Document | None = None
+    ) -> dict[str, Any]:
+        """How the fit goes, and whether it is of what is written now."""
+        if document is None:
+            _, document = session.read()
+        said = self._fits.state(session)
+        text = said.get("text")
+        stale = text is not None and text != study_text(document)
+        return {**{key: said.get(key) for key in _TOLD}, "stale": stale}
+
+    def rows(self, session: Session) -> dict[str, Any]:
+        """Rows for a plot."""
+        return shown_rows(session.folder, session.read()[1].data)
+
+    def drawn(self, session: Session, drawn: Any) -> dict[str, Any]:
+        """The rule that was drawn."""
+        found, seen = self._seen(session, drawn.view)
+        text = rule_text(drawn, seen)
+        assert found.rows is not None
+        bind(parse_rule(text), found.rows.schema)
+        return {"text": text}
+
+    def moved(
+        self, session: Session, text: str, shape: dict[str, Any], view: View | None
+    ) -> dict[str, Any]:
+        """A rule whose box was moved."""
+        found, seen = self._seen(session, view)
+        assert found.rows is not None
+        bound = bind(parse_rule(text), found.rows.schema)
+        return {"text": moved_text(text, bound, shape, seen)}
+
+    def layers(self, session: Session, view: View | None) -> dict[str, Any]:
+        """What the rules say in a view."""
+        found, seen = self._seen(session, view)
+        layers = []
+        for line in found.document.active:
+            bound = found.bounds.get(line.id)
+            if bound is not None and bound.is_checkable:
+                layer = layer_of(bound, seen)
+                layers.append({"id": line.id, "colour": line.colour, **layer})
+        return {"layers": layers}
+
+    async def look(
+        self, page: str, kind: str, session: Session, view: View | None
+    ) -> Any:
+        """Functions before the data, or of the last fit."""
+        document = _viewed(session, view)
+        more: dict[str, Any] = {"document": document.model_dump(mode="json")}
+        if kind != "prior":
+            found = session.found() or {}
+            more["runs"] = [one for one in ("with", "without") if found.get(one)]
+        return await self._looker.ask(page, kind, session, **more)
+
+    async def fit(self, session: Session, *, quick: bool) -> None:
+        """Begin a fit.
+
+        Raises:
+            SettingError: When one runs already, or what is written cannot be fitted.
+        """
+        if self._fits.is_busy(session):
+            raise SettingError("a fit of this session is running already.")
+        _, document = session.read()
+        found = await run_in_threadpool(checked, session.folder, document)
+        if found.problem:
+            raise SettingError(found.problem)
+        session.result.unlink(missing_ok=True)
+        self._fits.start(session, study_text(document), quick=quick)
+
+    async def file(self, session: Session, name: str) -> tuple[bytes | Path, str]:
+        """Something to take away.
+
+        Raises:
+            KeyError: When there is no such thing.
+            SettingError: When it needs a fit.
+        """
+        media = _MEDIA[name]
+        _, document = session.read()
+        if name == "study.toml":
+            return study_text(document).encode(), media
+        if name == "study.zip":
+            return study_archive(session.folder, document), media
+        if name == "code.py":
+            study = study_for(session.folder, document)
+            return python_code(document, study).encode(), media
+        result = session.found()
+        model = RunFolder(session.run("with")).model
+        if result is None or not result.get("with") or not model.is_file():
+            raise SettingError(f"{name} needs a fit. Fit first.")
+        if name == "model.ocbnn":
+            return model, media
+        kind = "svg" if name.endswith("svg") else "png"
+        picture = session.folder / f"figure.{kind}"
+        await self._looker.ask(
+            "file",
+            "figure",
+            session,
+            document=document.model_dump(mode="json"),
+            runs=[one for one in ("with", "without") if result.get(one)],
+            path=str(picture),
+        )
+        if name != "report.html":
+            return picture, media
+        page = report_page(document, result, picture.read_bytes())
+        return page.encode(), media
+
+    def _seen(self, session: Session, view: View | None) -> tuple[Checked, Window]:
+        found = checked(session.folder, _viewed(session, view))
+        seen = found.window
+        if seen is None:
+            raise OcbnnError(found.problem)
+        return found, seen
+
+
+def _viewed(session: Session, view: View | None) -> Document:
+    _, document = session.read()
+    return document if view is None else document.model_copy(update={"view": view})
+
+
+def _classes(found: Checked) -> list[Any] | None:
+    classes = found.rows.schema.classes if found.rows is not None else None
+    return None if classes is None else list(classes)
+
+
+def _column(profile: Profile) -> dict[str, Any]:
+    is_number = profile.kind == "number"
+    return {
+        "name": profile.name,
+        "kind": profile.kind,
+        "missing": profile.missing,
+        "distinct": profile.distinct,
+        "low": profile.low if is_number else None,
+        "high": profile.high if is_number else None,
+        "middle": profile.middle[1] if is_number else None,
+        "levels": list(profile.levels[:20]),
+    }

@@ -1,0 +1,104 @@
+"""What a page edits, and the study file that says the same.
+
+A document may say what cannot be fitted: a person is still writing. Whether it can is
+found by reading the study file made of it, as the command line would.
+"""
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Text = str
+_MOST_RULES, _MOST_TEXT = 200, 4000
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class DataChoice(_Part):
+    """The table and which of its columns are used."""
+
+    file: str
+    inputs: list[str] = Field(max_length=2000)
+    output: list[str] = Field(max_length=50)
+    task: Literal["regression", "classification"]
+    categories: list[str] = []
+    missing: Literal["refuse", "drop"] = "refuse"
+
+
+class RuleLine(_Part):
+    """A rule as text; one that is off is kept, but not part of the study."""
+
+    id: str = Field(pattern=r"^[a-z0-9]{1,20}$")
+    text: str = Field(max_length=_MOST_TEXT)
+    on: bool = True
+    colour: int = Field(default=0, ge=0, le=7)
+
+
+class View(_Part):
+    """What is looked at: along one input or two, with the others held.
+
+    Attributes:
+        along: One input for a curve, two for a map.
+        at: Where the other inputs are held; those left out, at their median.
+        output: The output that is shown; the first when left out.
+        ranges: The least and the greatest value shown of a column.
+    """
+
+    along: list[str] = Field(default=[], max_length=2)
+    at: dict[str, float] = {}
+    output: str | None = None
+    ranges: dict[str, tuple[float, float]] = {}
+
+
+class Document(_Part):
+    """All that a person chose and wrote in a session."""
+
+    title: str = Field(max_length=200)
+    data: DataChoice
+    rules: list[RuleLine] = Field(default=[], max_length=_MOST_RULES)
+    network: dict[str, Any] = {}
+    inference: dict[str, Any] = {"algorithm": "auto"}
+    fit: dict[str, Any] = {"seed": 0}
+    view: View = View()
+
+    @property
+    def active(self) -> list[RuleLine]:
+        """The rules that are on."""
+        return [rule for rule in self.rules if rule.on]
+
+
+def study_text(document: Document, *, with_rules: bool = True) -> str:
+    """The study file that a document stands for."""
+    sections = [
+        ("data", document.data.model_dump()),
+        ("network", document.network),
+        ("inference", document.inference),
+        ("fit", document.fit),
+    ]
+    title = " ".join(document.title.split())
+    blocks = [f"# {title}: a study made in the studio. Run: ocbnn fit study.toml"]
+    for name, values in sections:
+        blocks += _section(name, values, document)
+    for rule in document.active if with_rules else ():
+        blocks.append(f"[[rules]]\nrule = {_value(rule.text)}")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _section(name: str, values: dict[str, Any], document: Document) -> list[str]:
+    if name == "fit" and document.data.task == "classification":
+        values = {k: v for k, v in values.items() if k not in ("noise", "truncate")}
+    plain = {k: v for k, v in values.items() if not isinstance(v, dict)}
+    lines = [f"{key} = {_value(value)}" for key, value in plain.items()]
+    found = ["\n".join([f"[{name}]", *lines])]
+    for key, inner in values.items():
+        if isinstance(inner, dict):
+            found += _section(f"{name}.{key}", inner, document)
+    return found
+
+
+def _value(value: Any) -> str:
+    # What JSON writes of texts, numbers, truths and lists is TOML as well.
+    return json.dumps(value, ensure_ascii=False)

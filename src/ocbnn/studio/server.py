@@ -1,0 +1,355 @@
+"""The server: what a page may ask, and nothing else. It computes nothing that waits."""
+
+import asyncio
+import contextlib
+import importlib.resources
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import plotly
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import (
+    FileResponse,
+    JSONResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Route
+
+from ocbnn.core.cores import cores
+from ocbnn.core.errors import OcbnnError
+from ocbnn.studio.desk import Desk
+from ocbnn.studio.document import Document, View
+from ocbnn.studio.drawing import Drawn, with_name, with_strength
+from ocbnn.studio.jobs import Fits, Listeners, Looker, SupersededError
+from ocbnn.studio.security import Guard
+from ocbnn.studio.sessions import Session, StaleError, Store
+
+MOST_BYTES = 100 * 2**20
+_MOST_JSON = 4 * 2**20
+_HEARTBEAT = 15.0
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
+_PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class _Saved(_Asked):
+    revision: int
+    document: Document
+
+
+class _Edited(_Asked):
+    text: str
+    strength: float | str | None = None
+    name: str | None = None
+
+
+class _Moved(_Asked):
+    text: str
+    shape: dict[str, Any]
+    view: View | None = None
+
+
+class _Viewed(_Asked):
+    view: View | None = None
+
+
+class _Fitted(_Asked):
+    quick: bool = False
+
+
+class _New(_Asked):
+    example: str
+
+
+_DRAWN: TypeAdapter[Any] = TypeAdapter(Drawn)
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Studio:
+    """Everything that answers, around one folder of sessions."""
+
+    def __init__(self, folder: Path, *, most_bytes: int = MOST_BYTES) -> None:
+        self.store = Store(folder)
+        self._most_bytes = most_bytes
+        self._listeners = Listeners()
+        self._fits = Fits(self._listeners, max(1, cores() // 2))
+        self._looker = Looker()
+        self._desk = Desk(self.store, self._fits, self._looker)
+        self._closing = asyncio.Event()
+
+    def app(self, *, hosts: tuple[str, ...], port: int, token: str | None) -> Guard:
+        """What an ASGI server runs."""
+        routes = [
+            ("/", "GET", self._start_page),
+            ("/s/{id}", "GET", self._work_page),
+            ("/static/{file}", "GET", self._static),
+            ("/api/start", "GET", self._start),
+            ("/api/sessions", "POST", self._new),
+            ("/api/upload", "POST", self._upload),
+            ("/api/rules/edit", "POST", self._edit),
+            ("/api/sessions/{id}", "GET", self._state),
+            ("/api/sessions/{id}", "PUT", self._save),
+            ("/api/sessions/{id}", "DELETE", self._delete),
+            ("/api/sessions/{id}/rows", "GET", self._rows),
+            ("/api/sessions/{id}/drawn", "POST", self._drawn),
+            ("/api/sessions/{id}/moved", "POST", self._moved),
+            ("/api/sessions/{id}/layers", "POST", self._layers),
+            ("/api/sessions/{id}/prior", "POST", self._prior),
+            ("/api/sessions/{id}/posterior", "POST", self._posterior),
+            ("/api/sessions/{id}/fit", "POST", self._fit),
+            ("/api/sessions/{id}/cancel", "POST", self._cancel),
+            ("/api/sessions/{id}/events", "GET", self._events),
+            ("/api/sessions/{id}/files/{name}", "GET", self._file),
+        ]
+        made = Starlette(
+            routes=[
+                Route(path, _spoken(handler), methods=[method])
+                for path, method, handler in routes
+            ],
+            lifespan=self._lifespan,
+        )
+        return Guard(made, hosts=hosts, port=port, token=token)
+
+    def end_streams(self) -> None:
+        """Let pages that listen go, so that the server can end."""
+        self._closing.set()
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        await run_in_threadpool(self._desk.tidy_up)
+        warming = asyncio.create_task(self._looker.start())
+        yield
+        self.end_streams()
+        warming.cancel()
+        with contextlib.suppress(BaseException):
+            await warming
+        await self._fits.close()
+        await self._looker.close()
+
+    # Pages.
+
+    async def _start_page(self, _: Request) -> Response:
+        return _shipped("index.html")
+
+    async def _work_page(self, request: Request) -> Response:
+        self._session(request)
+        return _shipped("studio.html")
+
+    async def _static(self, request: Request) -> Response:
+        name = request.path_params["file"]
+        if name == "plotly.js":
+            return FileResponse(
+                _PLOTLY,
+                media_type="text/javascript",
+                headers={"cache-control": "private, max-age=86400"},
+            )
+        return _shipped(name)
+
+    # Sessions.
+
+    async def _start(self, _: Request) -> Response:
+        found = await run_in_threadpool(self._desk.start)
+        return JSONResponse({**found, "limit": self._most_bytes})
+
+    async def _new(self, request: Request) -> Response:
+        asked = _New.model_validate(await _json(request))
+        return JSONResponse(await run_in_threadpool(self._desk.new, asked.example))
+
+    async def _upload(self, request: Request) -> Response:
+        name = request.query_params.get("name", "")
+        most = self._most_bytes
+        content = await _body(request, most, f"{name or 'the file'} is too large")
+        found = await run_in_threadpool(self.store.from_table, name, content)
+        return JSONResponse({"id": found.id})
+
+    async def _state(self, request: Request) -> Response:
+        session = self._session(request)
+        return JSONResponse(await run_in_threadpool(self._desk.state, session))
+
+    async def _save(self, request: Request) -> Response:
+        session = self._session(request)
+        asked = _Saved.model_validate(await _json(request))
+        save = lambda: session.write(asked.document, asked.revision)
+        try:
+            revision = await run_in_threadpool(save)
+        except StaleError as error:
+            state = await run_in_threadpool(self._desk.state, session)
+            return JSONResponse({"error": str(error), "state": state}, 409)
+        self._listeners.tell(session.id, "changed", {"revision": revision})
+        return JSONResponse(await run_in_threadpool(self._desk.state, session))
+
+    async def _delete(self, request: Request) -> Response:
+        session = self._session(request)
+        if self._fits.is_busy(session):
+            raise OcbnnError("a fit of this session is running. Stop it first.")
+        await run_in_threadpool(self.store.remove, session)
+        return JSONResponse({})
+
+    async def _rows(self, request: Request) -> Response:
+        session = self._session(request)
+        return JSONResponse(await run_in_threadpool(self._desk.rows, session))
+
+    # Rules.
+
+    async def _edit(self, request: Request) -> Response:
+        asked = _Edited.model_validate(await _json(request))
+        text = asked.text
+        if asked.strength is not None:
+            text = with_strength(text, asked.strength)
+        if asked.name is not None:
+            text = with_name(text, asked.name)
+        return JSONResponse({"text": text})
+
+    async def _drawn(self, request: Request) -> Response:
+        session = self._session(request)
+        drawn = _DRAWN.validate_python(await _json(request))
+        return JSONResponse(await run_in_threadpool(self._desk.drawn, session, drawn))
+
+    async def _moved(self, request: Request) -> Response:
+        session = self._session(request)
+        asked = _Moved.model_validate(await _json(request))
+        move = lambda: self._desk.moved(session, asked.text, asked.shape, asked.view)
+        return JSONResponse(await run_in_threadpool(move))
+
+    async def _layers(self, request: Request) -> Response:
+        session = self._session(request)
+        view = _Viewed.model_validate(await _json(request)).view
+        return JSONResponse(await run_in_threadpool(self._desk.layers, session, view))
+
+    # Functions.
+
+    async def _prior(self, request: Request) -> Response:
+        return await self._looked(request, "prior")
+
+    async def _posterior(self, request: Request) -> Response:
+        return await self._looked(request, "posterior")
+
+    async def _looked(self, request: Request, kind: str) -> Response:
+        session = self._session(request)
+        view = _Viewed.model_validate(await _json(request)).view
+        page = request.headers.get("x-page", "")
+        try:
+            return JSONResponse(await self._desk.look(page, kind, session, view))
+        except SupersededError:
+            return JSONResponse({"error": "a newer question was asked"}, 409)
+
+    async def _fit(self, request: Request) -> Response:
+        session = self._session(request)
+        asked = _Fitted.model_validate(await _json(request))
+        await self._desk.fit(session, quick=asked.quick)
+        return JSONResponse({})
+
+    async def _cancel(self, request: Request) -> Response:
+        self._fits.stop(self._session(request))
+        return JSONResponse({})
+
+    async def _events(self, request: Request) -> Response:
+        session = self._session(request)
+        return StreamingResponse(self._told(session), media_type="text/event-stream")
+
+    async def _told(self, session: Session) -> AsyncIterator[str]:
+        closing = asyncio.create_task(self._closing.wait())
+        try:
+            with self._listeners.listening(session.id) as queue:
+                yield _event("fit", self._desk.fit_state(session))
+                while not self._closing.is_set():
+                    coming = asyncio.create_task(queue.get())
+                    await asyncio.wait(
+                        {coming, closing},
+                        timeout=_HEARTBEAT,
+                        return_when=asyncio.FIRST_COMPLETED,
+                    )
+                    if not coming.done():
+                        coming.cancel()
+                        yield ": still here\n\n"
+                        continue
+                    name, said = coming.result()
+                    if name == "fit":
+                        said = self._desk.fit_state(session)
+                    yield _event(name, said)
+        finally:
+            closing.cancel()
+
+    async def _file(self, request: Request) -> Response:
+        session = self._session(request)
+        name = request.path_params["name"]
+        content, media = await self._desk.file(session, name)
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        if isinstance(content, Path):
+            return FileResponse(content, media_type=media, headers=headers)
+        return Response(content, media_type=media, headers=headers)
+
+    def _session(self, request: Request) -> Session:
+        return self.store.session(request.path_params["id"])
+
+
+def _event(name: str, said: Any) -> str:
+    return f"event: {name}\ndata: {json.dumps(said, allow_nan=False)}\n\n"
+
+
+class _TooLargeError(OcbnnError, ValueError):
+    """A body that is larger than is read."""
+
+
+def _spoken(handler: Handler) -> Handler:
+    """The same, with errors as messages."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except KeyError:
+            said = "there is no such session or file. It may have been deleted."
+            return JSONResponse({"error": said}, 404)
+        except _TooLargeError as error:
+            return JSONResponse({"error": str(error)}, 413)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            return JSONResponse({"error": f"{place}: {first['msg']}"}, 422)
+        except OcbnnError as error:
+            return JSONResponse({"error": str(error)}, 422)
+        except ClientDisconnect:
+            return Response(status_code=400)
+
+    return answer
+
+
+async def _json(request: Request) -> Any:
+    content = await _body(request, _MOST_JSON, "the request is too large")
+    try:
+        return json.loads(content)
+    except ValueError:
+        raise OcbnnError("the request is no JSON.") from None
+
+
+async def _body(request: Request, most: int, why: str) -> bytes:
+    """A body, of which no more is read than is allowed."""
+    limit = f"{why}: at most {most / 2**20:.0f} MiB. Take a part of its rows."
+    length = request.headers.get("content-length", "0")
+    if length.isdigit() and int(length) > most:
+        raise _TooLargeError(limit)
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise _TooLargeError(limit)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _shipped(name: str) -> Response:
+    """A file of the page."""
+    suffix = Path(name).suffix
+    folder = importlib.resources.files("ocbnn.studio") / "static"
+    if suffix not in _TYPES or name not in {one.name for one in folder.iterdir()}:
+        raise KeyError(name)
+    return Response((folder / name).read_bytes(), media_type=_TYPES[suffix])

@@ -1,0 +1,275 @@
+"""Sessions on disk: a folder for each, with all that is needed to go on.
+
+Everything is written whole or not at all, at once, so that nothing is lost when the
+server ends. A session's folder is a study: `ocbnn fit study.toml` works in it.
+"""
+
+import dataclasses
+import datetime
+import json
+import re
+import secrets
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+from ocbnn.core.errors import DataError, OcbnnError, SettingError
+from ocbnn.projects.starting import propose
+from ocbnn.projects.study import Study, read_study
+from ocbnn.storage import replace_file
+from ocbnn.studio.document import DataChoice, Document, RuleLine, study_text
+from ocbnn.studio.material import profiles_of
+
+_ID = re.compile(r"[0-9a-f]{12}")
+_NAME = re.compile(r"[^\w.\- ]+")
+_SUFFIXES = (".csv", ".parquet")
+_PAGE, _FIT = "session.json", "fit.json"
+_COLOURS = 8
+
+
+class StaleError(OcbnnError, ValueError):
+    """Another page has changed the session meanwhile."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Session:
+    """One session's folder."""
+
+    id: str
+    folder: Path
+    lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+
+    @property
+    def study(self) -> Path:
+        """The study file, always as the document says."""
+        return self.folder / "study.toml"
+
+    def run(self, which: str) -> Path:
+        """The folder of the fit with rules, or of that without."""
+        return self.folder / which
+
+    @property
+    def result(self) -> Path:
+        """What was found by the last fit."""
+        return self.folder / "result.json"
+
+    def read(self) -> tuple[int, Document]:
+        """The document, and how often it was changed.
+
+        Raises:
+            DataError: When the file was damaged from outside.
+        """
+        try:
+            said = json.loads((self.folder / _PAGE).read_text(encoding="utf-8"))
+            return int(said["revision"]), Document.model_validate(said["document"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise DataError(
+                f"{self.folder / _PAGE}: this file is damaged. Its study.toml and its "
+                "table may still be whole: `ocbnn studio study.toml` opens them anew."
+            ) from None
+
+    def write(self, document: Document, revision: int | None = None) -> int:
+        """Keep a document; `revision` is the one that it was made from.
+
+        Raises:
+            StaleError: When there is a later one.
+        """
+        with self.lock:
+            now = 0
+            if (self.folder / _PAGE).exists():
+                now, old = self.read()
+                file = old.data.file
+                # A page chooses columns, never files.
+                same = document.data.model_copy(update={"file": file})
+                document = document.model_copy(update={"data": same})
+                if revision is not None and revision != now:
+                    raise StaleError(
+                        "this session was changed in another tab. What is shown now is "
+                        "the newer one; make your last change again."
+                    )
+            said = {
+                "revision": now + 1,
+                "changed": datetime.datetime.now(datetime.UTC).isoformat(),
+                "document": document.model_dump(mode="json"),
+            }
+            replace_file(self.study, study_text(document).encode())
+            replace_file(self.folder / _PAGE, _json(said))
+            return now + 1
+
+    def fit_state(self) -> dict[str, Any]:
+        """How the last fit went."""
+        return _read_json(self.folder / _FIT) or {"state": "none"}
+
+    def keep_fit_state(self, said: dict[str, Any]) -> None:
+        """Remember how the fit goes."""
+        replace_file(self.folder / _FIT, _json(said))
+
+    def found(self) -> dict[str, Any] | None:
+        """What the last fit found."""
+        return _read_json(self.result)
+
+
+class Store:
+    """All sessions of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._known: dict[str, Session] = {}
+        self._lock = threading.Lock()
+
+    def session(self, name: str) -> Session:
+        """A session by its name in addresses.
+
+        Raises:
+            KeyError: When there is none.
+        """
+        if not _ID.fullmatch(name) or not (self.folder / name / _PAGE).is_file():
+            raise KeyError(name)
+        with self._lock:
+            return self._known.setdefault(name, Session(name, self.folder / name))
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Sessions, the last changed first."""
+        found = []
+        for path in self.folder.iterdir():
+            said = _read_json(path / _PAGE) if _ID.fullmatch(path.name) else None
+            if said is None:
+                continue
+            state = (_read_json(path / _FIT) or {}).get("state", "none")
+            title = said.get("document", {}).get("title", path.name)
+            changed = said.get("changed", "")
+            found.append(
+                {"id": path.name, "title": title, "changed": changed, "fit": state}
+            )
+        return sorted(found, key=lambda one: one["changed"], reverse=True)
+
+    def from_table(self, name: str, content: bytes | Path) -> Session:
+        """A session about a table; its last column is to be predicted at first.
+
+        Raises:
+            OcbnnError: When it cannot be read.
+        """
+        suffix = Path(name).suffix.lower()
+        if suffix not in _SUFFIXES:
+            raise DataError(
+                f"{name}: a table is a .csv or a .parquet file. Save it as one of them."
+            )
+        with self._made() as session:
+            path = session.folder / _tame(name)
+            if isinstance(content, Path):
+                shutil.copyfile(content, path)
+            else:
+                replace_file(path, content)
+            try:
+                start = propose(path, session.study)
+            except OcbnnError as error:
+                text = str(error).replace(f"{session.folder}/", "")
+                raise type(error)(text) from None
+            session.write(
+                Document(
+                    title=Path(name).stem,
+                    data=DataChoice(
+                        file=path.name,
+                        inputs=start.inputs,
+                        output=[start.output],
+                        task=start.task,  # pyright: ignore
+                        categories=start.categories,
+                        missing="drop" if start.has_gaps else "refuse",
+                    ),
+                )
+            )
+            return session
+
+    def from_study(self, path: Path) -> Session:
+        """A session about a study file and its table.
+
+        Raises:
+            OcbnnError: When one of them cannot be read.
+        """
+        study = read_study(path)
+        if not study.table.is_file():
+            raise SettingError(f"{study.table}: there is no such table.")
+        with self._made() as session:
+            table = session.folder / _tame(study.table.name)
+            shutil.copyfile(study.table, table)
+            session.write(_document(study, table))
+            return session
+
+    def from_document(self, document: Document, table: bytes) -> Session:
+        """A session about what is known already."""
+        with self._made() as session:
+            replace_file(session.folder / document.data.file, table)
+            session.write(document)
+            return session
+
+    def remove(self, session: Session) -> None:
+        """Delete a session and all that belongs to it."""
+        with self._lock:
+            self._known.pop(session.id, None)
+        shutil.rmtree(session.folder)
+
+    def _made(self) -> "_Making":
+        name = secrets.token_hex(6)
+        return _Making(Session(name, self.folder / name))
+
+
+class _Making:
+    """A new session's folder, gone again when it cannot be filled."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __enter__(self) -> Session:
+        self._session.folder.mkdir()
+        return self._session
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            shutil.rmtree(self._session.folder, ignore_errors=True)
+
+
+def _document(study: Study, table: Path) -> Document:
+    said = study.said
+    data = said.data
+    inputs = data.inputs
+    if inputs is None:
+        inputs = [name for name in profiles_of(table) if name not in data.output]
+    return Document(
+        title=study.source.path.stem,
+        data=DataChoice(
+            file=table.name,
+            inputs=inputs,
+            output=data.output,
+            task=data.task,
+            categories=data.categories,
+            missing=data.missing,
+        ),
+        rules=[
+            RuleLine(id=f"r{i + 1}", text=str(rule), colour=i % _COLOURS)
+            for i, rule in enumerate(study.rules)
+        ],
+        network=said.network.model_dump(exclude_unset=True),
+        inference=said.inference.model_dump(exclude_unset=True)
+        or {"algorithm": said.inference.algorithm},
+        fit=said.fit.model_dump(exclude_unset=True),
+    )
+
+
+def _tame(name: str) -> str:
+    """A file's name without anything that leads elsewhere."""
+    plain = _NAME.sub("_", Path(name).name).strip(". ")
+    return plain or "table.csv"
+
+
+def _json(content: Any) -> bytes:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,118 @@
+"""What a process says to the server: one JSON object a line, on its standard output."""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from ocbnn.inference.progress import Reporter
+from ocbnn.posterior import Model, Target
+from ocbnn.predictive import Predictive
+
+_PROGRESS_SECONDS, _LOOK_SECONDS = 0.2, 1.0
+_MOST_DRAWS = 400
+
+Look = Callable[[Predictive], dict[str, Any]]
+_speaking = threading.Lock()
+
+
+def tell(event: str, **said: Any) -> None:
+    """Say something; who has no listener any more ends."""
+    line = json.dumps({"event": event, **said}, allow_nan=False)
+    with _speaking:
+        try:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+        except (BrokenPipeError, ValueError):
+            os._exit(1)
+
+
+class Teller:
+    """Tells of a run's progress, and shows its draws as they come.
+
+    Attributes:
+        stage: What is being done, in words.
+        look: Makes a picture of draws; None to show nothing.
+    """
+
+    def __init__(self, stage: str, which: str, look: Look | None) -> None:
+        self.stage, self._which, self._look = stage, which, look
+        self._lock = threading.Lock()
+        self._kept: list[Any] = []
+        self._total: int | None = None
+        self._done, self._before = 0, 0
+        self._began = self._told = self._looked = time.monotonic()
+
+    def __enter__(self) -> Reporter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def begin(self, label: str, total: int | None) -> None:
+        """A run starts."""
+        self._total, self._done, self._before = total, 0, 0
+        self._began = time.monotonic()
+        self._say(f"{label}: compiling")
+
+    def resume(self, count: int, note: str) -> None:
+        """Some of it was done before."""
+        self._before = count
+        self._say(note)
+
+    def advance(self, count: int, note: str) -> None:
+        """Some more moves are done."""
+        with self._lock:
+            now = time.monotonic()
+            if not self._done:
+                self._began = now
+            self._done += count
+            if now - self._told >= _PROGRESS_SECONDS:
+                self._told = now
+                self._say(note)
+
+    def finish(self, note: str) -> None:
+        """The run is over."""
+        self._say(note)
+
+    def see(self, target: Any, positions: Any) -> None:
+        """Draws have come."""
+        if self._look is None or not isinstance(target, Target):
+            return
+        flat = jax.tree.map(lambda a: np.reshape(a, (-1, *a.shape[3:])), positions)
+        is_population = jax.tree.leaves(positions)[0].shape[2] > 1
+        with self._lock:
+            self._kept = [flat] if is_population else [*self._kept[-200:], flat]
+            now = time.monotonic()
+            if now - self._looked < _LOOK_SECONDS:
+                return
+            self._looked = now
+            kept = list(self._kept)
+        joined = jax.tree.map(lambda *a: np.concatenate(a)[-_MOST_DRAWS:], *kept)
+        draws = Model(*joined)
+        found = Predictive(target.network, target.likelihood, draws, target.units)
+        tell("bands", which=self._which, **self._look(found))
+
+    def _say(self, note: str) -> None:
+        passed = max(time.monotonic() - self._began, 1e-3)
+        rate = self._done / passed if self._done else None
+        done = self._before + self._done
+        share = left = None
+        if self._total:
+            share = min(1.0, done / self._total)
+            if rate:
+                left = max(self._total - done, 0) / rate
+        tell(
+            "progress",
+            stage=self.stage,
+            note=note,
+            share=share,
+            rate=rate,
+            left=left,
+        )
