@@ -1,0 +1,96 @@
+/** Talks with the server. */
+
+export class ApiError extends Error {
+  constructor(message, status, body) {
+    super(message);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+async function answer(response) {
+  const text = await response.text();
+  let body = {};
+  try {
+    body = text ? JSON.parse(text) : {};
+  } catch {
+    body = { error: text.slice(0, 300) };
+  }
+  if (response.ok) return body;
+  throw new ApiError(body.error || `The server answered ${response.status}.`, response.status, body);
+}
+
+async function send(path, options) {
+  try {
+    return await fetch(path, { credentials: "same-origin", cache: "no-store", ...options });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError("The server does not answer. Is it still running?", 0, {});
+  }
+}
+
+/** @returns {Promise<any>} what the server says; an ApiError where it refuses */
+export async function request(method, path, body, signal) {
+  const options = { method, signal, headers: {} };
+  if (method !== "GET") {
+    options.headers = { "Content-Type": "application/json", "X-Ocbnn": "studio" };
+    options.body = JSON.stringify(body ?? {});
+  }
+  return answer(await send(path, options));
+}
+
+export async function upload(file) {
+  const path = `/api/upload?name=${encodeURIComponent(file.name)}`;
+  const headers = { "Content-Type": "application/octet-stream", "X-Ocbnn": "studio" };
+  return answer(await send(path, { method: "POST", headers, body: file }));
+}
+
+export async function text(path, signal) {
+  const response = await send(path, { signal });
+  return response.ok ? response.text() : answer(response);
+}
+
+/**
+ * A line of requests in which only the latest counts: a new one ends the one before, whose
+ * promise then resolves to undefined.
+ */
+export function latest() {
+  let current = null;
+  return {
+    stop() {
+      current?.abort();
+      current = null;
+    },
+    async ask(path, body) {
+      this.stop();
+      const mine = new AbortController();
+      current = mine;
+      try {
+        const found = await request("POST", path, body, mine.signal);
+        return current === mine ? found : undefined;
+      } catch (error) {
+        if (error.name === "AbortError" || current !== mine) return undefined;
+        throw error;
+      }
+    },
+  };
+}
+
+/** @param {Record<string, (data: any) => void>} handlers by the name of the event */
+export function listen(path, handlers, { lost, back }) {
+  const source = new EventSource(path);
+  let away = false;
+  for (const [name, handle] of Object.entries(handlers)) {
+    source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
+  }
+  source.addEventListener("error", () => {
+    if (!away) lost();
+    away = true;
+  });
+  source.addEventListener("open", () => {
+    if (away) back();
+    away = false;
+  });
+  addEventListener("pagehide", () => source.close());
+  return source;
+}

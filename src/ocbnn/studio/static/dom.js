@@ -1,0 +1,127 @@
+/** Small helpers to build pages without markup in strings. */
+
+export const byId = (id) => document.getElementById(id);
+
+/**
+ * Make an element. Keys that begin with "on" are listeners, "class" is the class, and the
+ * rest are properties where the element has them and attributes where not. Null, undefined
+ * and false are left out.
+ */
+export function el(tag, props = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (key === "class") node.className = value;
+    else if (key in node && key !== "list") node[key] = value;
+    else node.setAttribute(key, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+/** A control with its visible label. */
+export function field(label, control, ...rest) {
+  return el("label", { class: "field" }, el("span", { class: "name" }, label), control, ...rest);
+}
+
+/** @param {Array<string | [string, string]>} options values, or values with their words */
+export function choice(options, value, change, props = {}) {
+  const pairs = options.map((one) => (Array.isArray(one) ? one : [one, one]));
+  const node = el(
+    "select",
+    { ...props, onchange: () => change(node.value) },
+    pairs.map(([key, words]) => el("option", { value: key }, words)),
+  );
+  node.value = value ?? "";
+  return node;
+}
+
+export function button(words, click, props = {}) {
+  return el("button", { type: "button", ...props, onclick: click }, words);
+}
+
+/** A field for a number; `change` gets null where it is empty. */
+export function number(value, change, props = {}) {
+  const node = el("input", {
+    type: "number",
+    step: "any",
+    ...props,
+    onchange: () => change(node.value === "" ? null : node.valueAsNumber),
+  });
+  if (value !== null && value !== undefined) node.value = value;
+  return node;
+}
+
+export function check(words, value, change, props = {}) {
+  const box = el("input", { type: "checkbox", ...props, onchange: () => change(box.checked) });
+  box.checked = Boolean(value);
+  return el("label", { class: "check" }, box, words);
+}
+
+/** Put children in place only when what they show has changed, so that focus stays. */
+export function renderOnce(node, key, make) {
+  const text = JSON.stringify(key);
+  if (node.dataset.key === text) return;
+  const place = whereFocusIs(node);
+  node.dataset.key = text;
+  node.replaceChildren(...[make()].flat().filter(Boolean));
+  giveFocusBack(node, place);
+}
+
+const FOCUSABLE = "input, select, textarea, button, summary, a[href]";
+
+function whereFocusIs(node) {
+  return [...node.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement);
+}
+
+function giveFocusBack(node, place) {
+  if (place >= 0) node.querySelectorAll(FOCUSABLE)[place]?.focus({ preventScroll: true });
+}
+
+/** A number for people: four digits that matter. */
+export function show(value) {
+  if (typeof value !== "number" || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return value.toExponential(2);
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  return Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 8 });
+}
+
+export function percent(share) {
+  if (typeof share !== "number") return "–";
+  if (share > 0 && share < 0.001) return "below 0.1 %";
+  return `${Number((share * 100).toPrecision(share < 0.1 ? 2 : 3))} %`;
+}
+
+export function duration(seconds) {
+  if (typeof seconds !== "number" || !Number.isFinite(seconds)) return "";
+  if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}
+
+/** Say something to people who do not see the page. */
+export function announce(words) {
+  const live = byId("live");
+  if (live && live.textContent !== words) live.textContent = words;
+}
+
+export function debounce(work, wait) {
+  let timer = 0;
+  return (...args) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => work(...args), wait);
+  };
+}
+
+/** What one page remembers while its tab is open. */
+export function remember(key, value) {
+  try {
+    if (value === undefined) return JSON.parse(sessionStorage.getItem(key));
+    sessionStorage.setItem(key, JSON.stringify(value));
+  } catch {
+    // A browser may forbid storage; the page works without.
+  }
+  return value ?? null;
+}

@@ -1,0 +1,169 @@
+/** What people draw on the plot becomes rules; boxes that they move change them. */
+
+import { button, byId, el } from "./dom.js";
+import { askRegion } from "./region.js";
+import { addRule, editRule } from "./rulebook.js";
+import { changeView, isClasses, viewOf } from "./view.js";
+
+const HINTS = {
+  move: "Drag to move the view. Click the edge of a box, then drag it or its corners to change the rule.",
+  forbid: "Drag a box where the output must not be.",
+  band: "Drag a box that the output must stay inside.",
+  curve: "Draw the line that you expect, from left to right.",
+  region: "Drag a box over the inputs that the rule is about; then say what holds there.",
+};
+
+function toolsFor(store) {
+  if (isClasses(store) || viewOf(store).along.length > 1) return [["move", "Move view"], ["region", "Mark a region"]];
+  return [["move", "Move view"], ["forbid", "Forbid a box"], ["band", "Keep inside a band"], ["curve", "Expect a curve"]];
+}
+
+/** Points of a path such as "M1,2L3,4"; curves end each step in a point on the line. */
+export function points(path) {
+  const steps = path.match(/[MLQC][^MLQCZ]*/g) ?? [];
+  return steps.map((step) => step.slice(1).trim().split(/[\s,]+/).map(Number).slice(-2)).filter((one) => one.every(Number.isFinite));
+}
+
+const sorted = (a, b) => [Math.min(a, b), Math.max(a, b)];
+
+export class Drawing {
+  constructor(store, sources, display) {
+    Object.assign(this, { store, sources, display });
+    this.words = "";
+    this.isWrong = false;
+    store.on("state document", () => this.render());
+    store.on("refused", (words) => this.say(words, true));
+    sources.addEventListener("change", () => this.render());
+    display.addEventListener("tool", () => this.render());
+  }
+
+  say(words, isWrong = false) {
+    this.words = words;
+    this.isWrong = isWrong;
+    this.render();
+  }
+
+  render() {
+    const tools = toolsFor(this.store);
+    if (!tools.some(([key]) => key === this.display.tool)) this.display.tool = "move";
+    this.#renderTools(tools);
+    const problem = this.store.state.problem || this.sources.error;
+    const hint = byId("hint");
+    hint.textContent = this.words || problem || HINTS[this.display.tool];
+    hint.classList.toggle("wrong", this.words ? this.isWrong : Boolean(problem));
+  }
+
+  #renderTools(tools) {
+    const bar = byId("tools");
+    const key = JSON.stringify(tools);
+    if (bar.dataset.key !== key) {
+      bar.dataset.key = key;
+      const take = (tool) => () => {
+        this.words = "";
+        this.display.take(tool);
+      };
+      bar.replaceChildren(
+        ...tools.map(([tool, words]) => button(words, take(tool), { class: "tool", "data-tool": tool })),
+        el("span", { class: "space" }),
+        button("Zoom in", () => this.#zoom(0.7), { class: "tool" }),
+        button("Zoom out", () => this.#zoom(1 / 0.7), { class: "tool" }),
+        button("Reset view", () => this.#reset(), { class: "tool" }),
+      );
+    }
+    for (const node of bar.querySelectorAll("[data-tool]")) {
+      node.setAttribute("aria-pressed", String(node.dataset.tool === this.display.tool));
+    }
+  }
+
+  /** @param {Record<string, any>} event of Plotly: something was drawn, moved or zoomed */
+  hear(event, graph, plot) {
+    if (event.reset) return this.#reset();
+    if (Array.isArray(event.shapes)) return this.#drawn(event.shapes.at(-1), plot);
+    const moved = Object.keys(event).map((key) => key.match(/^shapes\[(\d+)\]\./)?.[1]).find(Boolean);
+    if (moved !== undefined) return this.#moved(Number(moved), graph, plot);
+    return this.#zoomed(event);
+  }
+
+  async #drawn(shape, plot) {
+    const { tool } = this.display;
+    this.display.take("move");
+    try {
+      const body = tool === "curve" ? this.#curve(shape) : await this.#box(shape, tool);
+      if (body) {
+        const { text } = await this.store.post("drawn", body);
+        addRule(this.store, text, body.kind);
+        this.say("The rule is in the list; click its edge on the plot to change it.");
+      }
+    } catch (error) {
+      this.say(error.message, true);
+    }
+    plot.draw();
+  }
+
+  #curve(shape) {
+    const found = shape.path ? points(shape.path) : [];
+    if (found.length < 2) throw new Error("That line is too short. Draw from left to right.");
+    return { kind: "curve", view: viewOf(this.store), points: found, sd: null };
+  }
+
+  async #box(shape, tool) {
+    const x = sorted(shape.x0, shape.x1);
+    const y = sorted(shape.y0, shape.y1);
+    const view = viewOf(this.store);
+    if (tool !== "region") return { kind: tool, view, x, y };
+    const rest = await askRegion(this.store, view);
+    return rest && { view, x, y: view.along.length > 1 ? y : null, ...rest };
+  }
+
+  async #moved(index, graph, plot) {
+    const { rule, checked } = plot.boxes[index] ?? {};
+    const shape = graph.layout.shapes[index];
+    if (!rule || !shape) return;
+    const { ranges } = plot;
+    const now = { x: sorted(shape.x0, shape.x1), y: sorted(shape.y0, shape.y1) };
+    for (const side of ["x", "y"]) now[side] = keepOpen(checked.shape[side], now[side], ranges[side]);
+    try {
+      const { text } = await this.store.post("moved", { text: rule.text, shape: { ...checked.shape, ...now } });
+      checked.shape = { ...checked.shape, ...now };
+      editRule(this.store, rule.id, { text });
+      this.say("");
+    } catch (error) {
+      this.say(error.message, true);
+    }
+    plot.draw();
+  }
+
+  #zoomed(event) {
+    const view = viewOf(this.store);
+    const [first, second] = view.along;
+    const names = { xaxis: first, yaxis: second ?? (isClasses(this.store) ? null : view.output) };
+    const edges = Object.entries(names).flatMap(([axis, name]) => {
+      const low = event[`${axis}.range[0]`] ?? event[`${axis}.range`]?.[0];
+      const high = event[`${axis}.range[1]`] ?? event[`${axis}.range`]?.[1];
+      return name && Number.isFinite(low) && Number.isFinite(high) ? [[name, [low, high]]] : [];
+    });
+    if (edges.length) changeView(this.store, (it) => Object.assign(it.ranges, Object.fromEntries(edges)));
+  }
+
+  #zoom(factor) {
+    changeView(this.store, (view) => {
+      for (const [name, [low, high]] of Object.entries(view.ranges)) {
+        const half = ((high - low) / 2) * factor;
+        view.ranges[name] = [(low + high) / 2 - half, (low + high) / 2 + half];
+      }
+    });
+  }
+
+  #reset() {
+    changeView(this.store, (view) => {
+      view.ranges = {};
+    });
+  }
+}
+
+/** A side that was open and still ends where the plot ends stays open. */
+function keepOpen(before, now, range) {
+  if (!before) return null;
+  const near = (a, b) => Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a));
+  return now.map((value, i) => (before[i] === null && near(value, range[i]) ? null : value));
+}

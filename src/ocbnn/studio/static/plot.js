@@ -1,0 +1,156 @@
+/** One plot, or two side by side, of everything that is known in the view. */
+
+import { byId } from "./dom.js";
+import { axis, faded, hue, page } from "./look.js";
+import { functionTraces, layerTraces, rowTraces } from "./traces.js";
+import { column, isClasses, viewOf } from "./view.js";
+
+const { Plotly } = window;
+const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, doubleClick: false, showTips: false };
+const DRAG = { move: "pan", forbid: "drawrect", band: "drawrect", region: "drawrect", curve: "drawopenpath" };
+const WHICH = ["prior", "without", "with"];
+
+/** Edges that a rule leaves open end where the plot ends. */
+function within(edges, range) {
+  const [low, high] = edges ?? [null, null];
+  return [low ?? range?.[0], high ?? range?.[1]];
+}
+
+function shapeOf(checked, rule, ranges, isEditable) {
+  const [x0, x1] = within(checked.shape.x, ranges.x);
+  const [y0, y1] = within(checked.shape.y, ranges.y);
+  const colour = hue(rule.colour);
+  return {
+    type: "rect", name: rule.id, x0, x1, y0, y1, editable: isEditable, layer: "above",
+    line: { color: colour, width: 3, dash: checked.shape.kind === "forbid" ? "solid" : "dash" },
+    fillcolor: faded(colour, 0.03),
+  };
+}
+
+export class Plot {
+  /** @param {(shapes: object[], edges: object) => void} hear told of every `plotly_relayout` */
+  constructor(store, sources, display, hear) {
+    Object.assign(this, { store, sources, display, hear });
+    this.panes = ["one", "two"].map((name) => ({
+      figure: byId(`pane-${name}`), caption: byId(`caption-${name}`), graph: byId(`graph-${name}`), isReady: false,
+    }));
+    this.waiting = false;
+    const later = () => this.draw();
+    store.on("state document", later);
+    sources.addEventListener("change", later);
+    display.addEventListener("show", later);
+    display.addEventListener("tool", later);
+    document.addEventListener("theme", later);
+  }
+
+  /** Draw once per frame, whatever was asked. */
+  draw() {
+    if (this.waiting || !this.store.state) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.#drawNow();
+    });
+  }
+
+  get ranges() {
+    const view = viewOf(this.store);
+    const [first, second] = view.along;
+    const y = second ? view.ranges[second] : isClasses(this.store) ? [-0.16, 1.03] : view.ranges[view.output];
+    return { x: view.ranges[first], y };
+  }
+
+  /** Rules that are plain boxes in this view, in the order of the plot's shapes. */
+  get boxes() {
+    const { state, document: here } = this.store;
+    return here.rules.flatMap((rule) => {
+      const checked = state.rules?.find((one) => one.id === rule.id);
+      return rule.on && checked?.shape ? [{ rule, checked }] : [];
+    });
+  }
+
+  #plans() {
+    const { show } = this.display;
+    const shown = WHICH.filter((which) => show[which] && this.sources[which]);
+    const isMap = viewOf(this.store).along.length > 1;
+    if (!show.side) return [{ words: "", whiches: isMap ? shown.slice(-1) : shown }];
+    const left = shown.filter((which) => which !== "without");
+    const right = shown.filter((which) => which === "without");
+    return [
+      { words: "With your rules", whiches: isMap ? left.slice(-1) : left },
+      { words: "Without rules", whiches: right },
+    ];
+  }
+
+  #drawNow() {
+    const plans = this.#plans();
+    this.panes[1].figure.hidden = plans.length < 2;
+    byId("plot").classList.toggle("two", plans.length > 1);
+    plans.forEach((plan, i) => this.#drawPane(this.panes[i], plan, i > 0));
+  }
+
+  #drawPane(pane, plan, isPlain) {
+    pane.caption.textContent = plan.words;
+    pane.figure.setAttribute("aria-label", this.#words(plan));
+    Plotly.react(pane.graph, this.#traces(plan, isPlain), this.#layout(isPlain), CONFIG);
+    if (pane.isReady) return;
+    pane.isReady = true;
+    pane.graph.on("plotly_relayout", (event) => this.hear(event, pane.graph));
+    pane.graph.on("plotly_doubleclick", () => this.hear({ reset: true }, pane.graph));
+    new ResizeObserver(() => pane.graph.clientWidth && Plotly.Plots.resize(pane.graph)).observe(pane.graph);
+  }
+
+  #traces(plan, isPlain) {
+    const { show } = this.display;
+    const view = viewOf(this.store);
+    const functions = plan.whiches.map((which, i) => functionTraces(this.sources[which], which, { chosen: show.map, withLegend: i === 0 }));
+    const isMap = view.along.length > 1;
+    const rules = isPlain ? [] : this.#layers();
+    const rows = show.data ? rowTraces(this.sources.rows, {
+      view, isClasses: isClasses(this.store), inputs: this.store.document.data.inputs.length, labels: this.#labels(),
+    }) : [];
+    return (isMap ? [...functions, ...rules, ...rows] : [...rules, ...functions, ...rows]).flat();
+  }
+
+  #layers() {
+    const { rules } = this.store.document;
+    return this.sources.layers.flatMap((layer) => {
+      const rule = rules.find((one) => one.id === layer.id);
+      return rule?.on === false || !rule ? [] : [layerTraces({ ...layer, colour: rule.colour })];
+    });
+  }
+
+  #labels() {
+    const found = WHICH.map((which) => this.sources[which]?.classes).find(Boolean);
+    return found ?? column(this.store, viewOf(this.store).output)?.levels;
+  }
+
+  #layout(isPlain) {
+    const view = viewOf(this.store);
+    const { x, y } = this.ranges;
+    const [first, second] = view.along;
+    const title = second ?? (isClasses(this.store) ? `probability of ${view.output}` : view.output);
+    const { tool } = this.display;
+    const yaxis = axis(title, y);
+    if (!second && isClasses(this.store)) Object.assign(yaxis, { tickvals: [0, 0.25, 0.5, 0.75, 1], tickformat: ".0%" });
+    return {
+      ...page(),
+      xaxis: axis(first, x),
+      yaxis,
+      dragmode: isPlain && tool !== "move" ? false : DRAG[tool],
+      newshape: { line: { color: hue(tool === "forbid" ? 5 : 2), width: 2 }, fillcolor: faded(hue(tool === "forbid" ? 5 : 2), 0.2) },
+      activeshape: { fillcolor: hue(0), opacity: 0.15 },
+      shapes: isPlain ? [] : this.boxes.map(({ rule, checked }) => shapeOf(checked, rule, { x, y }, tool === "move")),
+    };
+  }
+
+  #words(plan) {
+    const view = viewOf(this.store);
+    const names = { prior: "functions before the data", with: "the answer with your rules", without: "the answer without rules" };
+    const parts = plan.whiches.map((which) => names[which]);
+    const rules = this.store.document.rules.filter((rule) => rule.on).length;
+    if (this.display.show.data && this.sources.rows) parts.push(`${this.sources.rows.shown} rows of data`);
+    parts.push(`${rules} ${rules === 1 ? "rule" : "rules"}`);
+    return `Plot of ${view.output} along ${view.along.join(" and ")}: ${parts.join(", ")}.`;
+  }
+}

@@ -1,0 +1,63 @@
+/** Step 3: what rules and network say before any data. */
+
+import { check, choice, duration, el, field, number, renderOnce } from "./dom.js";
+
+const ACTIVATIONS = ["rbf", "tanh", "relu", "silu", "gelu", "softplus", "sigmoid", "elu", "sin"];
+
+function layersOf(text) {
+  const units = text.split(/[\s,]+/).filter(Boolean).map(Number);
+  return units.length && units.every((one) => Number.isInteger(one) && one > 0) ? units : null;
+}
+
+function networkFields(store) {
+  const network = store.document.network ?? {};
+  const set = (key) => (value) => value !== null && store.change((saved) => {
+    saved.network = { ...saved.network, [key]: value };
+  });
+  const hidden = el("input", {
+    type: "text", inputmode: "numeric", autocomplete: "off", value: (network.hidden ?? []).join(", "),
+    onchange: () => {
+      const units = layersOf(hidden.value);
+      hidden.setAttribute("aria-invalid", String(!units));
+      if (units) set("hidden")(units);
+    },
+  });
+  return [
+    el("div", { class: "pair" }, field("Hidden units (10, or 20, 20 for two layers)", hidden), field("Shape of a unit", choice(ACTIVATIONS, network.activation, set("activation")))),
+    el(
+      "div",
+      { class: "pair" },
+      field("Weights scatter", choice([["fan-in", "less in wide layers"], ["isotropic", "alike in all layers"]], network.weight_prior, set("weight_prior"))),
+      field("by (standard deviation)", number(network.weight_scale, set("weight_scale"), { min: 0 })),
+    ),
+    check("Work on columns of mean zero and spread one", network.standardize ?? true, set("standardize")),
+  ];
+}
+
+export function setUpPrior(node, store, sources, display) {
+  const message = el("output", { class: "message two", role: "status" });
+  const toggle = el("div");
+  const fields = el("div");
+  node.replaceChildren(
+    el("p", {}, "Functions that your rules allow, before any data is seen. If they look wrong here, the rules do not say what you mean."),
+    toggle,
+    message,
+    el("details", {}, el("summary", {}, "The family of functions"), fields),
+  );
+  const renderWords = () => {
+    const { prior, priorBusy, priorError, priorWords } = sources;
+    message.classList.toggle("wrong", Boolean(priorError) && !priorBusy);
+    if (!display.show.prior) message.textContent = "Not shown.";
+    else if (priorBusy) message.textContent = "Computing what your rules say.";
+    else if (priorError) message.textContent = priorError;
+    else if (prior) message.textContent = [priorWords, prior.seconds ? `Took ${duration(prior.seconds)}.` : ""].filter(Boolean).join(" ");
+  };
+  const render = () => {
+    renderOnce(toggle, display.show.prior, () => check("Show on the plot, and follow the rules as they change", display.show.prior, (prior) => display.set({ prior })));
+    if (store.document) renderOnce(fields, store.document.network ?? {}, () => networkFields(store));
+    renderWords();
+  };
+  store.on("state document", render);
+  display.addEventListener("show", render);
+  sources.addEventListener("prior", renderWords);
+}

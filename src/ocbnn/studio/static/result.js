@@ -1,0 +1,75 @@
+/** What came out of a fit, in words. */
+
+import { el, percent, show } from "./dom.js";
+
+const VERDICTS = { good: "The draws can be trusted", fair: "The draws are usable, with care", poor: "The draws cannot be trusted yet", unknown: "Nothing is known about the draws" };
+const SCORES = { rmse: "typical error (RMSE)", mae: "mean absolute error", accuracy: "accuracy", coverage: "share of rows inside the 95 % band" };
+
+function verdict(one, words) {
+  const status = one?.verdict?.status ?? "unknown";
+  const sentences = one?.verdict?.sentences ?? [];
+  return el(
+    "section",
+    { class: `verdict ${status}` },
+    el("h3", {}, `${words}: ${VERDICTS[status] ?? status}`),
+    sentences.length ? el("ul", {}, sentences.map((text) => el("li", {}, text))) : null,
+  );
+}
+
+function ruleRow(rule, bare) {
+  const other = bare?.find((one) => one.rule === rule.rule);
+  const broken = (one) => el("td", { class: one?.violation > 0.01 ? "some" : "" }, percent(one?.violation));
+  return [
+    el("tr", {}, el("th", { scope: "row" }, rule.rule), broken(rule), bare ? broken(other) : null),
+    rule.sentence ? el("tr", { class: "sentence" }, el("td", { colspan: bare ? 3 : 2 }, rule.sentence)) : null,
+  ];
+}
+
+function ruleTable(result) {
+  const rules = result.with?.rules ?? [];
+  if (!rules.length) return null;
+  const bare = result.without?.rules ?? null;
+  const heads = ["Rule", "With rules", bare ? "Without" : null].filter(Boolean).map((words) => el("th", { scope: "col" }, words));
+  return el("table", {}, el("caption", {}, "How much of each rule is broken"), el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rules.flatMap((rule) => ruleRow(rule, bare))));
+}
+
+function scoreTable(result) {
+  const names = Object.keys(result.with?.scores ?? {});
+  if (!names.length) return null;
+  const bare = result.without?.scores ?? null;
+  const heads = ["Score", "With rules", bare ? "Without" : null].filter(Boolean).map((words) => el("th", { scope: "col" }, words));
+  const rows = names.map((name) => el(
+    "tr",
+    {},
+    el("th", { scope: "row" }, SCORES[name] ?? name.replaceAll("_", " ")),
+    el("td", {}, show(result.with.scores[name])),
+    bare ? el("td", {}, show(bare[name])) : null,
+  ));
+  return el("table", {}, el("caption", {}, "Scores"), el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows));
+}
+
+function certificates(result) {
+  const found = result.certificates ?? [];
+  if (!found.length) return null;
+  const line = (one) => el("li", {}, el("strong", {}, `${one.rule}: `), one.sentence || `${percent(one.holds)} of draws proved, ${percent(one.broken)} broken, ${percent(one.undecided)} open.`);
+  return el("section", {}, el("h3", {}, "Proved at every input"), el("ul", {}, found.map(line)));
+}
+
+function pageOf(title, text, open = false) {
+  if (!text) return null;
+  return el("details", { open }, el("summary", {}, title), el("pre", { tabindex: 0 }, text));
+}
+
+/** @returns {Array<HTMLElement>} parts of the page about the last fit */
+export function resultParts(result) {
+  if (!result) return [];
+  return [
+    verdict(result.with, "With rules"),
+    ruleTable(result),
+    pageOf("Do rules fight the data, or each other?", result.conflicts, true),
+    certificates(result),
+    scoreTable(result),
+    result.without ? verdict(result.without, "Without rules") : null,
+    pageOf("The whole report", result.report),
+  ];
+}

@@ -1,0 +1,67 @@
+/** Changes to the list of rules. */
+
+const FORBIDDEN_FIRST = [5, 1, 3, 6, 0, 4, 2, 7];
+const EXPECTED_FIRST = [2, 4, 6, 1, 3, 0, 5, 7];
+
+function freeColour(rules, kind) {
+  const order = kind === "forbid" ? FORBIDDEN_FIRST : EXPECTED_FIRST;
+  const used = rules.map((rule) => rule.colour);
+  return order.find((colour) => !used.includes(colour)) ?? order[rules.length % 8];
+}
+
+function freeId(rules) {
+  const used = new Set(rules.map((rule) => rule.id));
+  let count = rules.length + 1;
+  while (used.has(`r${count}`)) count += 1;
+  return `r${count}`;
+}
+
+/** @returns {string} the id of the new rule */
+export function addRule(store, text, kind) {
+  const { rules } = store.document;
+  const id = freeId(rules);
+  const rule = { id, text, on: true, colour: freeColour(rules, kind) };
+  store.change((saved) => saved.rules.push(rule), 0);
+  return id;
+}
+
+export function editRule(store, id, changes, wait = 0) {
+  store.change((saved) => {
+    const rule = saved.rules.find((one) => one.id === id);
+    if (rule) Object.assign(rule, changes);
+  }, wait);
+}
+
+export function removeRule(store, id) {
+  store.change((saved) => {
+    saved.rules = saved.rules.filter((rule) => rule.id !== id);
+  }, 0);
+}
+
+/** A column as rules write it. */
+export function written(name) {
+  return /^[A-Za-z_]\w*$/.test(name) ? name : `\`${name.replaceAll("`", "``")}\``;
+}
+
+// A slider from 10 to a million in quarter steps of ten, then firm, then hard.
+export const STEPS = 22;
+const NUMBERS = 20;
+
+export function strengthAt(step) {
+  if (step > NUMBERS) return step === STEPS ? "hard" : "firm";
+  return Number((10 ** (1 + step / 4)).toPrecision(2));
+}
+
+export function stepOf(strength) {
+  if (strength === "hard") return STEPS;
+  if (strength === "firm") return NUMBERS + 1;
+  const value = typeof strength === "number" ? strength : 1e4;
+  return Math.min(NUMBERS, Math.max(0, Math.round((Math.log10(Math.max(value, 1e-9)) - 1) * 4)));
+}
+
+export function strengthWords(strength) {
+  if (strength === "hard") return "hard: never broken";
+  if (strength === "firm") return "firm: searched for breaks";
+  if (strength === 1e4 || strength === "soft") return "10,000 (usual)";
+  return typeof strength === "number" ? strength.toLocaleString("en") : "usual";
+}

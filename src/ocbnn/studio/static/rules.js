@@ -1,0 +1,171 @@
+/** The list of rules: words, text with live checking, strength, colour, on and off. */
+
+import { request } from "./api.js";
+import { button, choice, el, field, renderOnce } from "./dom.js";
+import { COLOUR_NAMES, hue } from "./look.js";
+import { STEPS, editRule, removeRule, stepOf, strengthAt, strengthWords } from "./rulebook.js";
+import { ruleForm } from "./ruleform.js";
+
+/** Ask the server to rewrite a rule's text; its words are shown where it refuses. */
+async function rewrite(card, changes) {
+  try {
+    const { text } = await request("POST", "/api/rules/edit", { text: card.rule.text, ...changes });
+    card.trouble = "";
+    editRule(card.store, card.id, { text });
+  } catch (error) {
+    card.trouble = error.message;
+    card.render();
+  }
+}
+
+/** One rule of the list. Its nodes stay while it changes, so that typing is not disturbed. */
+class Card {
+  constructor(store, id) {
+    this.store = store;
+    this.id = id;
+    this.trouble = "";
+    this.#build();
+  }
+
+  get rule() {
+    return this.store.document.rules.find((one) => one.id === this.id);
+  }
+
+  get checked() {
+    return this.store.state.rules?.find((one) => one.id === this.id);
+  }
+
+  #build() {
+    this.on = el("input", { type: "checkbox", onchange: () => editRule(this.store, this.id, { on: this.on.checked }) });
+    this.swatch = el("i", { class: "patch", "aria-hidden": "true" });
+    this.title = el("span", { class: "rule-name" });
+    this.words = el("p", { class: "words" });
+    this.message = el("output", { class: "message", id: `message-${this.id}`, role: "status" });
+    this.more = el("details", { class: "more" }, el("summary", {}, "Text and settings"), this.#textBox(), this.#settings());
+    this.node = el(
+      "li",
+      { class: "rule" },
+      el("div", { class: "rule-head" }, el("label", { class: "check" }, this.on, this.swatch, this.title), button("Remove", () => removeRule(this.store, this.id), { class: "plain small" })),
+      this.words,
+      this.#strength(),
+      this.message,
+      this.more,
+    );
+  }
+
+  /** A text field over a copy of its text, in which the place of an error is marked. */
+  #textBox() {
+    this.mirror = el("div", { class: "mirror", "aria-hidden": "true" });
+    this.text = el("textarea", {
+      rows: 3, spellcheck: false, "aria-label": "Text of the rule", "aria-describedby": `message-${this.id}`,
+      oninput: () => {
+        this.mirror.replaceChildren(this.text.value);
+        this.trouble = "";
+        editRule(this.store, this.id, { text: this.text.value }, 350);
+      },
+      onscroll: () => {
+        this.mirror.scrollTop = this.text.scrollTop;
+      },
+    });
+    return el("div", { class: "code" }, this.mirror, this.text);
+  }
+
+  #strength() {
+    this.reading = el("output", { class: "reading" });
+    this.slider = el("input", {
+      type: "range", min: 0, max: STEPS, step: 1, value: 12,
+      oninput: () => {
+        this.reading.textContent = strengthWords(strengthAt(this.slider.valueAsNumber));
+        this.slider.setAttribute("aria-valuetext", this.reading.textContent);
+      },
+      onchange: () => rewrite(this, { strength: strengthAt(this.slider.valueAsNumber) }),
+    });
+    this.strength = field("Strength", this.slider, this.reading);
+    this.strength.classList.add("strength");
+    return this.strength;
+  }
+
+  #settings() {
+    this.name = el("input", { type: "text", maxlength: 80, autocomplete: "off", onchange: () => rewrite(this, { name: this.name.value.trim() }) });
+    this.colour = choice(COLOUR_NAMES.map((name, i) => [String(i), name]), "0", (value) => editRule(this.store, this.id, { colour: Number(value) }));
+    return el("div", { class: "pair" }, field("Name", this.name), field("Colour", this.colour));
+  }
+
+  render() {
+    const { rule, checked } = this;
+    if (!rule) return;
+    this.on.checked = rule.on;
+    this.node.classList.toggle("off", !rule.on);
+    this.swatch.style.backgroundColor = hue(rule.colour);
+    this.colour.value = String(rule.colour ?? 0);
+    this.#renderWords(rule, checked);
+    this.#renderStrength(checked);
+    if (document.activeElement !== this.text && this.text.value !== rule.text) this.text.value = rule.text;
+    if (document.activeElement !== this.name) this.name.value = checked?.name && !rule.text.startsWith("if ") && checked.name !== rule.text ? checked.name : "";
+    this.#renderError(rule, checked);
+  }
+
+  #renderWords(rule, checked) {
+    const name = checked?.name && checked.name !== rule.text ? checked.name : "";
+    const place = this.store.document.rules.indexOf(rule) + 1;
+    this.title.textContent = name || `Rule ${place}`;
+    this.words.textContent = checked?.words || rule.text;
+  }
+
+  #renderStrength(checked) {
+    const strength = checked?.strength;
+    const isHeld = strength !== null && strength !== undefined;
+    this.slider.disabled = !isHeld;
+    if (document.activeElement !== this.slider || !isHeld) this.slider.value = stepOf(strength);
+    this.reading.textContent = isHeld ? strengthWords(strength) : checked?.error ? "once the text is right" : "as its spread says";
+    this.slider.setAttribute("aria-valuetext", this.reading.textContent);
+  }
+
+  #renderError(rule, checked) {
+    // What the server said is about the text it was sent.
+    const sent = this.store.state.document.rules.find((one) => one.id === this.id);
+    const error = sent?.text === rule.text ? checked?.error : null;
+    this.message.textContent = this.trouble || error?.message || "";
+    this.message.classList.toggle("wrong", Boolean(this.message.textContent));
+    this.text.setAttribute("aria-invalid", String(Boolean(error)));
+    if (error) this.more.open = true;
+    const value = this.text.value;
+    const at = typeof error?.start === "number" && value === rule.text ? error.start : null;
+    this.mirror.replaceChildren(...(at === null ? [value] : marked(value, at)));
+  }
+}
+
+function marked(text, at) {
+  const rest = text.slice(at);
+  const word = rest.match(/^(\w+|\S|\s+)/)?.[0] ?? "";
+  return [text.slice(0, at), el("mark", { class: word.trim() ? "" : "end" }, word || " "), rest.slice(word.length)];
+}
+
+export function setUpRules(node, store) {
+  const cards = new Map();
+  const list = el("ul", { class: "rules" });
+  const none = el("p", { class: "quiet" }, "No rules yet. Draw one on the plot, or add one below.");
+  const form = el("div");
+  const open = (id) => {
+    const card = cards.get(id);
+    if (!card) return;
+    card.more.open = true;
+    card.text.focus();
+  };
+  node.replaceChildren(none, list, form);
+
+  const render = () => {
+    const { rules } = store.document;
+    const ids = rules.map((rule) => rule.id);
+    for (const id of cards.keys()) if (!ids.includes(id)) cards.delete(id);
+    for (const id of ids) if (!cards.has(id)) cards.set(id, new Card(store, id));
+    const nodes = ids.map((id) => cards.get(id).node);
+    if (nodes.length !== list.children.length || nodes.some((one, i) => one !== list.children[i])) list.replaceChildren(...nodes);
+    for (const card of cards.values()) card.render();
+    none.hidden = rules.length > 0;
+    const { data, view } = store.document;
+    renderOnce(form, [data, view?.along, view?.output], () => ruleForm(store, open, form.querySelector("details")?.open));
+  };
+  store.on("state document", render);
+  document.addEventListener("theme", () => store.state && render());
+}

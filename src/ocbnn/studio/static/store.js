@@ -1,0 +1,146 @@
+/** What is known about a study, and how changes to it are kept. */
+
+import { listen, request } from "./api.js";
+
+const OVER = ["done", "stopped", "failed"];
+
+/**
+ * Events: "document" after a change made here, "state" after an answer of the server,
+ * "fit" and "bands" while a fit runs, "saved" with words about saving, "conflict" when
+ * another tab was first.
+ */
+export class Store extends EventTarget {
+  #timer = 0;
+  #edits = 0;
+  #kept = 0;
+  #saving = null;
+  #heard = 0;
+
+  constructor(id) {
+    super();
+    this.path = `/api/sessions/${encodeURIComponent(id)}`;
+    this.state = null;
+    this.document = null;
+  }
+
+  get isDirty() {
+    return this.#edits !== this.#kept;
+  }
+
+  emit(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+
+  on(names, handle) {
+    for (const name of names.split(" ")) this.addEventListener(name, (event) => handle(event.detail));
+  }
+
+  post(name, body) {
+    return request("POST", `${this.path}/${name}`, body);
+  }
+
+  async open() {
+    this.#adopt(await request("GET", this.path));
+    this.#say("Saved");
+    listen(
+      `${this.path}/events`,
+      {
+        fit: (fit) => this.#hearFit(fit),
+        bands: (bands) => this.emit("bands", bands),
+        changed: ({ revision }) => this.#hearChange(revision),
+      },
+      { lost: () => this.#say("No connection", true), back: () => this.reload() },
+    );
+  }
+
+  /** Change the document here at once, and at the server a moment later. */
+  change(edit, wait = 250) {
+    edit(this.document);
+    this.#edits += 1;
+    this.#say("Saving");
+    this.emit("document");
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.flush(), wait);
+  }
+
+  /** Save now; resolves when the server has everything, or has said why not. */
+  flush() {
+    clearTimeout(this.#timer);
+    this.#saving ??= this.#saveAll().finally(() => {
+      this.#saving = null;
+      if (this.#heard > this.state.revision && !this.isDirty) this.reload();
+    });
+    return this.#saving;
+  }
+
+  async reload() {
+    try {
+      const state = await request("GET", this.path);
+      if (this.isDirty) state.revision = this.state.revision;
+      this.#adopt(state);
+      if (!this.isDirty) this.#say("Saved");
+    } catch (error) {
+      this.#say(error.message, true);
+    }
+  }
+
+  /** After a conflict: go on with what the other tab made, or put ours in its place. */
+  settle(state, keepOurs) {
+    this.state = { ...this.state, revision: state.revision };
+    if (keepOurs) {
+      this.flush();
+      return;
+    }
+    this.#kept = this.#edits;
+    this.#adopt(state);
+    this.#say("Saved");
+  }
+
+  async #saveAll() {
+    while (this.isDirty) {
+      const edits = this.#edits;
+      const body = { revision: this.state.revision, document: this.document };
+      try {
+        const state = await request("PUT", this.path, body);
+        this.#kept = edits;
+        this.#adopt(state);
+      } catch (error) {
+        this.#refused(error);
+        return;
+      }
+    }
+    this.#say("Saved");
+  }
+
+  #refused(error) {
+    if (error.status === 409 && error.body.state) {
+      this.#say("Changed elsewhere", true);
+      this.emit("conflict", error.body.state);
+      return;
+    }
+    this.#say("Not saved", true);
+    this.emit("refused", error.message);
+  }
+
+  #adopt(state) {
+    this.state = state;
+    if (!this.isDirty) this.document = structuredClone(state.document);
+    this.emit("state");
+  }
+
+  #hearFit(fit) {
+    const before = this.state.fit?.state;
+    this.state.fit = fit;
+    this.emit("fit");
+    if (before !== fit.state && OVER.includes(fit.state)) this.reload();
+  }
+
+  #hearChange(revision) {
+    this.#heard = Math.max(this.#heard, revision ?? 0);
+    if (this.#heard > this.state.revision && !this.isDirty && !this.#saving) this.reload();
+  }
+
+  #say(words, wrong = false) {
+    this.emit("saved", { words, wrong });
+  }
+}

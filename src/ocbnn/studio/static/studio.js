@@ -1,0 +1,84 @@
+/** The work page: brings its parts together. */
+
+import { setUpData } from "./data.js";
+import { Display } from "./display.js";
+import { byId, remember } from "./dom.js";
+import { Drawing } from "./drawing.js";
+import { setUpFit } from "./fit.js";
+import { Plot } from "./plot.js";
+import { setUpPrior } from "./prior.js";
+import { askWhose } from "./region.js";
+import { setUpRules } from "./rules.js";
+import { Sources } from "./sources.js";
+import { Store } from "./store.js";
+import { setUpTakeaway } from "./takeaway.js";
+import { setUpView } from "./view.js";
+
+function setUpHeader(store) {
+  const title = byId("title");
+  const saved = byId("saved");
+  title.addEventListener("input", () => store.change((here) => {
+    here.title = title.value;
+  }, 600));
+  store.on("state", () => {
+    const words = store.document.title ?? "";
+    if (document.activeElement !== title) title.value = words;
+    document.title = `${words || "Untitled"} – ocbnn studio`;
+  });
+  store.on("saved", ({ words, wrong }) => {
+    saved.textContent = words;
+    saved.classList.toggle("wrong", wrong);
+  });
+  store.on("conflict", async (state) => store.settle(state, await askWhose()));
+}
+
+/** Steps stay open or closed while the tab lives. */
+function keepSteps() {
+  const key = `ocbnn-steps-${location.pathname}`;
+  const steps = [...document.querySelectorAll("details.step")];
+  const open = remember(key);
+  for (const step of steps) {
+    if (open) step.open = open.includes(step.id);
+    step.addEventListener("toggle", () => remember(key, steps.filter((one) => one.open).map((one) => one.id)));
+  }
+}
+
+/** Before a fit the prior is shown; after one, the answer is what people come for. */
+function chooseLayers(store, display) {
+  if (!display.isRemembered) display.set({ prior: !store.state.result });
+}
+
+function protectEdits(store) {
+  addEventListener("beforeunload", (event) => {
+    if (!store.isDirty) return;
+    store.flush();
+    event.preventDefault();
+  });
+}
+
+async function start() {
+  const id = decodeURIComponent(location.pathname.split("/").filter(Boolean).at(-1));
+  const store = new Store(id);
+  const display = new Display();
+  store.addEventListener("state", () => chooseLayers(store, display), { once: true });
+  const sources = new Sources(store, display);
+  const drawing = new Drawing(store, sources, display);
+  const plot = new Plot(store, sources, display, (event, graph) => drawing.hear(event, graph, plot));
+  setUpHeader(store);
+  keepSteps();
+  setUpData(byId("data"), store, sources);
+  setUpRules(byId("rules"), store);
+  setUpPrior(byId("prior"), store, sources, display);
+  setUpFit(byId("fit"), store, display);
+  setUpTakeaway(byId("take"), store);
+  setUpView(byId("strip"), store, display);
+  protectEdits(store);
+  await store.open();
+}
+
+start().catch((error) => {
+  byId("saved").textContent = "Not opened";
+  byId("saved").classList.add("wrong");
+  byId("hint").textContent = error.message;
+  byId("hint").classList.add("wrong");
+});

@@ -1,0 +1,158 @@
+/** Functions, rows and rules as Plotly traces. */
+
+import { SYMBOLS, faded, hue, look } from "./look.js";
+import { show } from "./dom.js";
+
+/** @typedef {{name: string, colour: string, dash: string}} Style */
+
+const AREA = { type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false };
+
+/** @returns {Style} how one of "prior", "with" and "without" looks */
+export function styleOf(which) {
+  const colours = look();
+  return {
+    prior: { name: "before the data", colour: colours.prior, dash: "dot" },
+    with: { name: "with rules", colour: colours.with, dash: "solid" },
+    without: { name: "without rules", colour: colours.without, dash: "dash" },
+  }[which];
+}
+
+function band(x, low, high, colour, alpha) {
+  return {
+    ...AREA,
+    x: [...x, ...[...x].reverse()],
+    y: [...high, ...[...low].reverse()],
+    fill: "toself",
+    fillcolor: faded(colour, alpha),
+    line: { width: 0, color: colour },
+  };
+}
+
+function together(x, functions) {
+  const xs = functions.flatMap(() => [...x, null]);
+  const ys = functions.flatMap((one) => [...one, null]);
+  return [xs, ys];
+}
+
+function curve(found, style, many) {
+  const { x, mean, low, high, function_low: below, function_high: above, functions } = found;
+  const traces = [];
+  if (low && high) traces.push(band(x, low, high, style.colour, 0.12));
+  if (below && above) traces.push(band(x, below, above, style.colour, 0.2));
+  if (functions?.length) {
+    const [xs, ys] = together(x, functions.slice(0, many));
+    traces.push({ ...AREA, x: xs, y: ys, line: { width: 0.8, color: faded(style.colour, 0.45) } });
+  }
+  if (!mean) return traces;
+  const text = x.map((_, i) => (low && high ? `95 %: ${show(low[i])} to ${show(high[i])}` : ""));
+  traces.push({
+    type: "scatter", mode: "lines", x, y: mean, text, showlegend: false,
+    line: { width: 2.4, color: style.colour, dash: style.dash },
+    hovertemplate: `%{y:.4g}, ${style.name}<br>%{text}<extra></extra>`,
+  });
+  return traces;
+}
+
+function classes(found, style, withLegend) {
+  return found.classes.flatMap((label, k) => {
+    const colour = hue(k);
+    const line = {
+      type: "scatter", mode: "lines", x: found.x, y: found.probability[k],
+      name: String(label), legendgroup: `class-${label}`, showlegend: withLegend,
+      line: { width: 2.4, color: colour, dash: style.dash },
+      hovertemplate: `${label}: %{y:.1%}, ${style.name}<extra></extra>`,
+    };
+    if (!found.low?.[k] || !found.high?.[k]) return [line];
+    return [band(found.x, found.low[k], found.high[k], colour, 0.13), line];
+  });
+}
+
+function surface(found, chosen) {
+  const bar = { thickness: 12, outlinewidth: 0, len: 0.9, title: { side: "right" } };
+  const base = { type: "heatmap", x: found.x, y: found.y, colorscale: look().scale, zsmooth: "best", showlegend: false };
+  if (found.kind === "class-map") {
+    const k = Math.max(0, found.classes.map(String).indexOf(chosen));
+    const z = found.probability[k];
+    const title = `probability of ${found.classes[k]}`;
+    return { ...base, z, zmin: 0, zmax: 1, colorbar: { ...bar, title: { ...bar.title, text: title } }, hovertemplate: `${title}: %{z:.1%}<extra></extra>` };
+  }
+  const spread = chosen === "sd";
+  const title = spread ? "spread (standard deviation)" : "mean";
+  return { ...base, z: spread ? found.sd : found.z, colorbar: { ...bar, title: { ...bar.title, text: title } }, hovertemplate: `${title}: %{z:.4g}<extra></extra>` };
+}
+
+/** @param {object} found FUNCTIONS of the server */
+export function functionTraces(found, which, { chosen, withLegend = true }) {
+  if (!found) return [];
+  const style = styleOf(which);
+  if (found.kind === "curve") return curve(found, style, which === "prior" ? 40 : 12);
+  if (found.kind === "classes") return classes(found, style, withLegend);
+  return [surface(found, chosen)];
+}
+
+const PATTERN = { forbidden: "/", expected: "", region: "" };
+
+/** A rule's layer: a hatched or plain area, and its line. */
+export function layerTraces(layer) {
+  const colour = hue(layer.colour);
+  const forbidden = layer.kind === "forbidden";
+  const traces = [];
+  if (layer.fill?.x?.length) {
+    traces.push({
+      ...AREA, x: layer.fill.x, y: layer.fill.y, fill: "toself", hoverinfo: "text", hoveron: "fills", text: layer.label ?? "",
+      line: { width: layer.kind === "region" ? 1.5 : 0.8, color: colour, dash: layer.kind === "region" ? "dot" : "solid" },
+      fillcolor: faded(colour, layer.kind === "region" ? 0.06 : 0.14),
+      fillpattern: forbidden
+        ? { shape: PATTERN.forbidden, fgcolor: faded(colour, 0.55), bgcolor: faded(colour, 0.1), size: 9, solidity: 0.18 }
+        : undefined,
+    });
+  }
+  if (layer.line?.x?.length) {
+    traces.push({ ...AREA, x: layer.line.x, y: layer.line.y, line: { width: 2, color: colour, dash: "dashdot" }, name: layer.label });
+  }
+  return traces;
+}
+
+function marks(x, y, extra) {
+  const { data, ground } = look();
+  return {
+    type: "scatter", mode: "markers", x, y, showlegend: false,
+    marker: { size: 8, color: data, line: { width: 1, color: ground }, ...extra },
+  };
+}
+
+function byClass(columns, output, classesShown) {
+  const labels = classesShown ?? [...new Set(columns[output])].map(String).sort();
+  return labels.map((label, k) => ({
+    label: String(label), k,
+    rows: columns[output].flatMap((value, i) => (String(value) === String(label) ? [i] : [])),
+  }));
+}
+
+/** Rows of the table in this view. */
+export function rowTraces(rows, { view, isClasses, inputs, labels }) {
+  const columns = rows?.columns ?? {};
+  const [first, second] = view.along;
+  const xs = columns[first];
+  const ys = columns[view.output];
+  if (!xs || !ys) return [];
+  const alpha = inputs > view.along.length ? 0.4 : 0.95;
+  if (second) return mapRows(columns, view, isClasses, labels, alpha);
+  if (!isClasses) return [{ ...marks(xs, ys, { opacity: alpha }), hovertemplate: "%{x:.4g}, %{y:.4g}, a row<extra></extra>" }];
+  return byClass(columns, view.output, labels).map(({ label, k, rows: kept }) => ({
+    ...marks(kept.map((i) => xs[i]), kept.map(() => -0.045 * (k + 1)), { symbol: "line-ns-open", size: 9, color: hue(k), opacity: alpha, line: { width: 1.5, color: hue(k) } }),
+    hovertemplate: `%{x:.4g}, a row of ${label}<extra></extra>`,
+  }));
+}
+
+function mapRows(columns, view, isClasses, labels, alpha) {
+  const [first, second] = view.along;
+  if (!isClasses) {
+    const text = columns[view.output].map((value) => show(value));
+    return [{ ...marks(columns[first], columns[second], { opacity: alpha, size: 7 }), text, hovertemplate: `${view.output} %{text}, a row<extra></extra>` }];
+  }
+  return byClass(columns, view.output, labels).map(({ label, k, rows: kept }) => ({
+    ...marks(kept.map((i) => columns[first][i]), kept.map((i) => columns[second][i]), { symbol: SYMBOLS[k % 8], color: hue(k), opacity: alpha }),
+    name: label, showlegend: true, hovertemplate: `a row of ${label}<extra></extra>`,
+  }));
+}
