@@ -1,5 +1,6 @@
 """`ocbnn studio`: a local web page to draw rules and watch functions obey."""
 
+import contextlib
 import secrets
 import socket
 import webbrowser
@@ -58,10 +59,8 @@ def studio(
     note("the studio is open at this address. Ctrl-C ends it; sessions are kept.")
     if browser:
         webbrowser.open(address)
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
-    except KeyboardInterrupt:
-        pass
     stop(f"the studio is closed. Sessions are in {folder}.")
 
 

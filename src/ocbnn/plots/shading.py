@@ -101,15 +101,19 @@ class RuleView:
         return self._rows(x), Y
 
     def applies(self, x: np.ndarray) -> np.ndarray:
+        """Whether the rule speaks at each input."""
         return self.rule.applies(self._rows(x))
 
     def breaks(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Whether each output breaks the rule."""
         return ~self.rule.holds(*self.place(x, y))
 
     def agrees(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Whether the rule speaks and is kept."""
         return self.applies(x) & self.rule.holds(*self.place(x, y))
 
     def outline(self, inside: Inside) -> Outline:
+        """The outline of a set in this view."""
         return trace(inside, self.xlim, self.ylim, self._edges)
 
 

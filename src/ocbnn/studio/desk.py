@@ -175,8 +175,7 @@ class Desk:
             raise SettingError(f"{name} needs a fit. Fit first.")
         if name == "model.ocbnn":
             return model, media
-        kind = "svg" if name.endswith("svg") else "png"
-        picture = session.folder / f"figure.{kind}"
+        picture = session.folder / "figure"
         await self._looker.ask(
             "file",
             "figure",
@@ -186,8 +185,9 @@ class Desk:
             path=str(picture),
         )
         if name != "report.html":
-            return picture, media
-        page = report_page(document, result, picture.read_bytes())
+            return session.folder / name, media
+        png = picture.with_suffix(".png").read_bytes()
+        page = report_page(document, result, png)
         return page.encode(), media
 
     def _seen(self, session: Session, view: View | None) -> tuple[Checked, Window]:
