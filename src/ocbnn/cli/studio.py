@@ -102,6 +102,7 @@ def _bound(host: str, port: int) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
+        made.listen(128)  # A browser that comes early waits.
     except OSError as error:
         made.close()
         raise SettingError(

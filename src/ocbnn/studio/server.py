@@ -6,7 +6,7 @@ import importlib.resources
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import plotly
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -48,7 +48,7 @@ class _Saved(_Asked):
 
 class _Edited(_Asked):
     text: str
-    strength: float | str | None = None
+    strength: float | Literal["soft", "firm", "hard"] | None = None
     name: str | None = None
 
 

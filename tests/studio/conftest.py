@@ -1,0 +1,104 @@
+"""A studio that runs as people run it, and a client that speaks to it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+
+
+class Client:
+    """Asks a running studio, as its page does."""
+
+    def __init__(self, address):
+        self.address = address.rstrip("/")
+
+    def ask(self, path, body=None, method=None, headers=()):
+        """Status, headers and content of an answer."""
+        data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        method = method or ("GET" if body is None else "POST")
+        request = urllib.request.Request(
+            self.address + path,
+            data,
+            {"x-ocbnn": "studio", **dict(headers)},
+            method=method,
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                return answer.status, answer.headers, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers, error.read()
+
+    def json(self, path, body=None, method=None):
+        """A good answer."""
+        status, _, content = self.ask(path, body, method)
+        assert status == 200, content
+        return json.loads(content)
+
+    def example(self, name):
+        """The address of a new session about an example."""
+        return f"/api/sessions/{self.json('/api/sessions', {'example': name})['id']}"
+
+    def save(self, session, change):
+        """Change a session's document, and its new state."""
+        state = self.json(session)
+        change(state["document"])
+        body = {"revision": state["revision"], "document": state["document"]}
+        return self.json(session, body, "PUT")
+
+    def fitted(self, session, quick=True):
+        """Fit, hear of it until it ends, and the state then."""
+        self.json(f"{session}/fit", {"quick": quick})
+        return self.heard(session)
+
+    def heard(self, session, until=("done", "failed", "stopped")):
+        """Listen to a fit; the names of all events, and the session's last state."""
+        seen, name = [], ""
+        with urllib.request.urlopen(self.address + f"{session}/events") as stream:
+            for line in stream:
+                text = line.decode().strip()
+                if text.startswith("event: "):
+                    name = text.removeprefix("event: ")
+                    seen.append(name)
+                if name == "fit" and text.startswith("data: "):
+                    said = json.loads(text.removeprefix("data: "))
+                    if said["state"] in until:
+                        break
+        return seen, self.json(session)
+
+
+@contextmanager
+def running(folder, *options):
+    """A studio in a process of its own."""
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "ocbnn.cli", "studio", "--no-browser"),
+            *("--folder", str(folder), *options),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        address = process.stdout.readline().strip()
+        assert re.match(r"http://127\.0\.0\.1:\d+/", address), process.stderr.read()
+        client = Client(address)
+        client.process = process
+        yield client
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def studio(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("studio"), "--most", "2") as client:
+        yield client

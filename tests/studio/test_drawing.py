@@ -1,0 +1,172 @@
+"""Drawings become rules, and boxes of rules can be moved."""
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from ocbnn.core.errors import RuleError
+from ocbnn.projects.columns import Rows
+from ocbnn.rules import Schema, bind, parse_rule
+from ocbnn.studio.document import View
+from ocbnn.studio.drawing import (
+    DrawnBox,
+    DrawnClasses,
+    DrawnCurve,
+    DrawnLimits,
+    fine,
+    in_words,
+    moved_text,
+    rule_text,
+    shape_of,
+    with_name,
+    with_strength,
+)
+from ocbnn.studio.window import window
+
+VIEW = View()
+LINE = Rows(
+    np.linspace(-3, 3, 10)[:, None],
+    np.linspace(-20, 5, 10)[:, None],
+    Schema(("x",), ("y",)),
+    0,
+)
+WIDE = Rows(
+    np.random.default_rng(0).uniform(-3, 3, (30, 3)),
+    np.random.default_rng(1).uniform(-3, 3, (30, 2)),
+    Schema(("a b", "z", "w"), ("out one", "y")),
+    0,
+)
+COLOURS = Rows(
+    np.random.default_rng(0).uniform(-3, 3, (30, 2)),
+    np.array(["red", "blue sky"] * 15),
+    Schema(("x0", "x1"), ("y",), ("blue sky", "red")),
+    0,
+)
+ends = st.tuples(
+    st.floats(-4, 4, allow_subnormal=False), st.floats(-4, 4, allow_subnormal=False)
+).filter(lambda pair: abs(pair[0] - pair[1]) > 0.5)
+
+
+def drawn(drawing, rows, view=VIEW):
+    seen = window(view, rows)
+    text = rule_text(drawing, seen)
+    return text, bind(parse_rule(text), rows.schema), seen
+
+
+@pytest.mark.parametrize("kind", ["forbid", "band"])
+@given(x=ends, y=ends)
+def test_a_drawn_box_is_the_rule_and_the_rule_is_the_box(kind, x, y):
+    _, bound, seen = drawn(DrawnBox(kind=kind, view=VIEW, x=x, y=y), LINE)
+    shape = shape_of(bound, seen)
+    assert shape["kind"] == kind
+    np.testing.assert_allclose(shape["x"], sorted(x), atol=0.01)
+    np.testing.assert_allclose(shape["y"], sorted(y), atol=0.1)
+    inside = np.array([[np.mean(shape["x"])]]), np.array([[np.mean(shape["y"])]])
+    assert bound.holds(*inside)[0] == (kind == "band")
+    far = np.array([[np.mean(shape["x"])]]), np.array([[shape["y"][1] + 1.0]])
+    assert bound.holds(*far)[0] == (kind == "forbid")
+
+
+@given(x=ends, y=ends)
+def test_a_moved_box_keeps_the_rule_s_name_and_settings(x, y):
+    text = "my box: if -1 <= x <= 1 then not (-5 <= y <= 3) [points=9, strength=firm]"
+    seen = window(VIEW, LINE)
+    bound = bind(parse_rule(text), LINE.schema)
+    found = parse_rule(
+        moved_text(text, bound, {"kind": "forbid", "x": x, "y": y}, seen)
+    )
+    assert (found.name, found.points, found.strength) == ("my box", 9, "firm")
+    shape = shape_of(bind(found, LINE.schema), seen)
+    np.testing.assert_allclose(shape["x"], sorted(x), atol=0.01)
+    np.testing.assert_allclose(shape["y"], sorted(y), atol=0.1)
+
+
+def test_a_moved_box_keeps_what_the_view_does_not_show():
+    text = "if 0 <= `a b` <= 1 and z >= 0.5 and w <= 2 then 0 <= y <= 1"
+    view = View(along=["a b"], at={"z": 1.0, "w": 0.0}, output="y")
+    bound = bind(parse_rule(text), WIDE.schema)
+    seen = window(view, WIDE)
+    shape = {"kind": "band", "x": (0.5, 2.0), "y": (-1.0, 1.0)}
+    found = moved_text(text, bound, shape, seen)
+    assert found == "if 0.5 <= `a b` <= 2 and z >= 0.5 and w <= 2 then -1 <= y <= 1"
+    outside = window(View(along=["a b"], at={"z": 0.0}, output="y"), WIDE)
+    assert shape_of(bound, outside) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if 0 <= x <= 1 then y >= 0",
+        "if 0 <= x <= 1 then y <= x",
+        "if x >= 0 then 0 <= y <= 1",
+        "if 0 <= x <= 1 then y ~ Normal(0, 1)",
+        "y rises with x",
+        "if 0 <= x^2 <= 1 then 0 <= y <= 1",
+    ],
+)
+def test_what_is_no_plain_box_has_no_shape(text):
+    seen = window(VIEW, LINE)
+    assert shape_of(bind(parse_rule(text), LINE.schema), seen) is None
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 3])
+def test_a_drawn_curve_is_expected_as_simply_as_it_can_be(degree):
+    rng = np.random.default_rng(degree)
+    truth = np.polynomial.Polynomial([1.0, -2.0, 1.5, 0.7][: degree + 1])
+    x = np.linspace(-2.5, 2.0, 80)
+    points = np.column_stack([x, truth(x) + rng.normal(0, 0.05, 80)])
+    drawing = DrawnCurve(kind="curve", view=VIEW, points=points.tolist())
+    text, bound, _ = drawn(drawing, LINE)
+    assert f"x^{degree + 1}" not in text
+    inside = np.linspace(-2.4, 1.9, 50)
+    near = truth(inside)[:, None]
+    assert bound.holds(inside[:, None], near).all()
+    sd = bound.claim.sds[0]
+    assert not bound.holds(inside[:, None], near + 3 * sd).any()
+
+
+def test_classes_and_limits_are_drawn_on_maps():
+    view = View(along=["x0", "x1"])
+    drawing = DrawnClasses(
+        kind="class", view=view, x=(0, 1), y=(-1, 2), classes=["blue sky"]
+    )
+    text, bound, seen = drawn(drawing, COLOURS, view)
+    assert text == 'if 0 <= x0 <= 1 and -1 <= x1 <= 2 then y in {"blue sky"}'
+    assert shape_of(bound, seen) == {"kind": "region", "x": (0, 1), "y": (-1, 2)}
+    view = View(along=["a b", "w"], output="out one")
+    drawing = DrawnLimits(kind="limits", view=view, x=(0, 1), y=(1, 2), low=0.25)
+    text, _, _ = drawn(drawing, WIDE, view)
+    assert text == "if 0 <= `a b` <= 1 and 1 <= w <= 2 then `out one` >= 0.25"
+
+
+def test_what_cannot_be_meant_is_refused():
+    with pytest.raises(RuleError, match="no size along x: both of its ends are 1"):
+        drawn(DrawnBox(kind="forbid", view=VIEW, x=(1, 1.0001), y=(0, 3)), LINE)
+    limits = {"kind": "limits", "view": View(along=["z", "w"]), "x": (0, 1)}
+    with pytest.raises(RuleError, match="least or a greatest"):
+        drawn(DrawnLimits(**limits, y=(0, 1)), WIDE, limits["view"])
+    with pytest.raises(RuleError, match="Exchange them"):
+        drawn(DrawnLimits(**limits, y=(0, 1), low=2, high=1), WIDE, limits["view"])
+
+
+def test_strength_and_name_are_part_of_the_text():
+    text = "if 0 <= x <= 1 then y >= 0"
+    assert with_strength(text, "firm") == f"{text} [strength=firm]"
+    assert with_strength(with_strength(text, "firm"), "soft") == text
+    assert with_strength(text, 50.0) == f"{text} [strength=50]"
+    assert with_name(text, "floor") == f"floor: {text}"
+    assert with_name(f"floor: {text}", "") == text
+
+
+def test_rules_are_said_in_words():
+    rule = parse_rule("if 0 <= x <= 1 then not (2 <= y <= 3)")
+    assert in_words(rule) == "Where 0 <= x <= 1: never 2 <= y <= 3"
+    assert in_words(parse_rule("y >= 0")) == "Everywhere: y >= 0"
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0.01, 1e6))
+def test_numbers_are_as_exact_as_a_hand(value, size):
+    limits = (value - size, value + size)
+    found = fine(value, limits)
+    assert abs(found - value) <= size / 100
+    assert len(f"{abs(found) / size:.12g}") < 20

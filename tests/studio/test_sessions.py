@@ -1,0 +1,123 @@
+"""Sessions on disk, and what a server that dies leaves behind."""
+
+import os
+import signal
+import time
+import urllib.request
+
+import pytest
+
+from ocbnn.core.errors import DataError, OcbnnError
+from ocbnn.studio.document import Document, study_text
+from ocbnn.studio.examples import EXAMPLES
+from ocbnn.studio.material import checked
+from ocbnn.studio.sessions import StaleError, Store
+from tests.studio.conftest import running
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "studio")
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "clinical"])
+def test_every_example_can_be_fitted_as_it_is(store, name):
+    session = store.from_document(*EXAMPLES[name].make())
+    _, document = session.read()
+    assert checked(session.folder, document).problem == ""
+
+
+def test_what_is_written_is_read_again_and_old_pages_are_refused(store):
+    session = store.from_document(*EXAMPLES["fig2-right"].make())
+    revision, document = session.read()
+    changed = document.model_copy(update={"title": "mine"})
+    assert session.write(changed, revision) == revision + 1
+    assert session.read() == (revision + 1, changed)
+    with pytest.raises(StaleError, match="another tab"):
+        session.write(document, revision)
+    assert session.study.read_text() == study_text(changed)
+    again = Store(store.folder).session(session.id)
+    assert again.read() == (revision + 1, changed)
+
+
+def test_a_study_file_is_taken_over_and_says_the_same(store, tmp_path):
+    first = store.from_document(*EXAMPLES["fig4-right"].make())
+    second = store.from_study(first.study)
+    one, other = (session.read()[1] for session in (first, second))
+    assert (one.rules, one.network) == (other.rules, other.network)
+    assert (one.inference, one.fit) == (other.inference, other.fit)
+    lines = lambda d: study_text(d).split("\n", 1)[1]
+    assert lines(one) == lines(other)
+
+
+def test_a_damaged_session_is_named_and_the_others_are_there(store):
+    good, bad = (store.from_document(*EXAMPLES["fig1-left"].make()) for _ in "ab")
+    (bad.folder / "session.json").write_text("{")
+    with pytest.raises(DataError, match="damaged"):
+        bad.read()
+    assert [one["id"] for one in store.listed()] == [good.id]
+
+
+def test_what_cannot_be_read_leaves_no_session(store):
+    for name, content in (("a.csv", b"x\n"), ("b.txt", b"x,y\n1,2\n")):
+        with pytest.raises(OcbnnError):
+            store.from_table(name, content)
+    assert list(store.folder.iterdir()) == []
+
+
+def test_titles_cannot_break_the_study_file():
+    document, _ = EXAMPLES["fig1-left"].make()
+    named = document.model_copy(update={"title": 'a\n[data]\nfile = "x"'})
+    assert study_text(named).count("\n[data]\n") == 1
+    assert isinstance(named, Document)
+
+
+def test_nothing_is_lost_when_the_server_is_killed(tmp_path):
+    folder = tmp_path / "studio"
+    with running(folder) as studio:
+        session = studio.example("fig1-left")
+        plan = {"algorithm": "nuts", "chains": 1, "warmup": 300, "draws": 1_000_000}
+        studio.save(session, lambda d: d.update(title="mine", inference=plan))
+        studio.json(f"{session}/fit", {"quick": False})
+        with urllib.request.urlopen(studio.address + f"{session}/events") as stream:
+            for line in stream:
+                if line.startswith(b"event: bands"):
+                    break
+        os.kill(studio.process.pid, signal.SIGKILL)
+        studio.process.wait()
+    with running(folder) as studio:
+        state = studio.json(session)
+        assert state["document"]["title"] == "mine"
+        assert state["fit"]["state"] == "stopped"
+        assert "closed while this ran" in state["fit"]["message"]
+        deadline = time.monotonic() + 30
+        worker = f"ocbnn.studio.worker {folder}"
+        while worker in _processes() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert worker not in _processes()
+
+
+def _processes():
+    """All command lines."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                found.append(file.read().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return "\n".join(found)
+
+
+def test_ctrl_c_ends_the_studio_and_all_of_its_processes(tmp_path):
+    folder = tmp_path / "studio"
+    with running(folder) as studio:
+        session = studio.example("fig1-left")
+        studio.json(f"{session}/fit", {"quick": False})
+        with urllib.request.urlopen(studio.address + f"{session}/events") as stream:
+            stream.readline()
+            studio.process.send_signal(signal.SIGINT)
+            _, said = studio.process.communicate(timeout=60)
+    assert studio.process.returncode == 130
+    assert "Traceback" not in said
+    assert str(folder) not in _processes()

@@ -1,0 +1,125 @@
+"""What a view shows: its limits, the rules in it, and the functions."""
+
+import numpy as np
+import pytest
+
+from ocbnn.core.errors import SettingError
+from ocbnn.projects.columns import Rows
+from ocbnn.rules import Schema, bind, parse_rule
+from ocbnn.studio.answers import summed_up
+from ocbnn.studio.document import View
+from ocbnn.studio.layers import layer_of, numbers
+from ocbnn.studio.window import filled_in, window
+
+rng = np.random.default_rng(0)
+ROWS = Rows(
+    rng.uniform(0, 10, (50, 3)),
+    rng.normal(size=(50, 1)),
+    Schema(("a", "b", "c"), ("y",)),
+    0,
+)
+
+
+def bound(text, rows=ROWS):
+    return bind(parse_rule(text), rows.schema)
+
+
+def test_what_a_view_leaves_open_is_chosen_from_the_data():
+    seen = window(View(), ROWS)
+    assert seen.shown == (0,)
+    low, high = seen.xlim
+    assert low < ROWS.X[:, 0].min() < ROWS.X[:, 0].max() < high
+    assert seen.limits[0] < ROWS.y.min() < ROWS.y.max() < seen.limits[1]
+    np.testing.assert_allclose(
+        seen.inputs[:, 1:], np.median(ROWS.X, axis=0)[None, 1:].repeat(161, 0)
+    )
+
+
+def test_regions_of_rules_are_shown_unless_they_are_far_away():
+    near, far = bound("if 11 <= a <= 14 then y > 0"), bound("if a >= 400 then y > 0")
+    assert window(View(), ROWS, [near]).xlim[1] > 14
+    assert window(View(), ROWS, [near, far]).xlim[1] < 20
+
+
+def test_a_view_that_is_filled_in_says_the_same():
+    view = View(along=["b", "c"], at={"a": 3.0})
+    first = window(view, ROWS)
+    again = window(filled_in(view, ROWS), ROWS)
+    np.testing.assert_array_equal(first.inputs, again.inputs)
+    assert first.limits == again.limits
+    assert first.inputs.shape == (41 * 41, 3)
+    assert (first.inputs[:, 0] == 3.0).all()
+
+
+def test_columns_that_are_not_there_are_refused():
+    with pytest.raises(SettingError, match="shows 'd', which is no input"):
+        window(View(along=["d"]), ROWS)
+    with pytest.raises(SettingError, match="twice"):
+        window(View(along=["a", "a"]), ROWS)
+
+
+def area(layer):
+    """The area of all closed outlines, by the shoelace formula."""
+    total, x, y = 0.0, [], []
+    for one, two in zip(layer["fill"]["x"], layer["fill"]["y"], strict=True):
+        if one is None:
+            total += abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2
+            x, y = [], []
+        else:
+            x.append(one)
+            y.append(two)
+    return total
+
+
+def test_layers_cover_what_rules_say():
+    seen = window(View(ranges={"a": (0, 10), "y": (-2, 2)}), ROWS)
+    box = layer_of(bound("if 1 <= a <= 4 then not (-1 <= y <= 1)"), seen)
+    assert box["kind"] == "forbidden"
+    np.testing.assert_allclose(area(box), 6.0, rtol=1e-3)
+    expected = layer_of(bound("if 2 <= a <= 4 then y ~ Normal(0.1 * a, 0.25)"), seen)
+    assert expected["kind"] == "expected"
+    np.testing.assert_allclose(area(expected), 2.0, rtol=1e-3)
+    pairs = zip(expected["line"]["x"], expected["line"]["y"], strict=True)
+    line = np.array([(x, y) for x, y in pairs if y is not None])
+    np.testing.assert_allclose(line[:, 1], 0.1 * line[:, 0], rtol=1e-5)
+    slope = layer_of(bound("if 2 <= a <= 4 then y rises with a"), seen)
+    assert slope["kind"] == "region"
+    np.testing.assert_allclose(area(slope), 8.0, rtol=1e-3)
+
+
+def test_a_map_shows_regions():
+    view = View(along=["a", "b"], ranges={"a": (0, 10), "b": (0, 10)})
+    seen = window(view, ROWS)
+    layer = layer_of(bound("if 1 <= a <= 3 and 2 <= b <= 7 then y > 0"), seen)
+    assert layer["kind"] == "region"
+    np.testing.assert_allclose(area(layer), 10.0, rtol=1e-3)
+
+
+def test_functions_are_summed_up_as_curves_and_maps():
+    seen = window(View(), ROWS)
+    values = rng.normal(size=(500, 161, 1)) * 2.0 + np.arange(161)[None, :, None]
+    found = summed_up(values, seen)
+    np.testing.assert_allclose(found["mean"], np.arange(161), atol=0.5)
+    width = np.subtract(found["function_high"], found["function_low"])
+    np.testing.assert_allclose(width.mean(), 2 * 1.96 * 2.0, rtol=0.05)
+    assert len(found["functions"]) == 40
+    seen = window(View(along=["a", "b"]), ROWS)
+    x, y = np.meshgrid(*seen.axes)
+    table = summed_up((x + 10 * y).reshape(1, -1, 1), seen)
+    np.testing.assert_allclose(table["z"], x + 10 * y, rtol=1e-4)
+
+
+def test_classes_have_probabilities_that_add_up_to_one():
+    rows = Rows(
+        ROWS.X,
+        np.array(["u", "v"] * 25),
+        Schema(("a", "b", "c"), ("y",), ("u", "v")),
+        0,
+    )
+    found = summed_up(rng.normal(size=(30, 161, 2)), window(View(), rows))
+    np.testing.assert_allclose(np.sum(found["probability"], axis=0), 1.0, rtol=1e-4)
+    assert found["classes"] == ["u", "v"]
+
+
+def test_numbers_that_are_none_are_told_so():
+    assert numbers([1.0, np.nan, -np.inf]) == [1.0, None, None]
