@@ -95,6 +95,7 @@ def running(folder, *options):
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
+        if not process.stdout.closed:
             process.communicate(timeout=60)
 
 

@@ -31,7 +31,7 @@ from ocbnn.studio.security import Guard
 from ocbnn.studio.sessions import Session, StaleError, Store
 
 MOST_BYTES = 100 * 2**20
-_MOST_JSON = 4 * 2**20
+_MOST_JSON, _MOST_HEARD = 4 * 2**20, 2**31
 _HEARTBEAT = 15.0
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 _PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
@@ -332,17 +332,20 @@ async def _json(request: Request) -> Any:
 
 
 async def _body(request: Request, most: int, why: str) -> bytes:
-    """A body, of which no more is read than is allowed."""
-    limit = f"{why}: at most {most / 2**20:.0f} MiB. Take a part of its rows."
-    length = request.headers.get("content-length", "0")
-    if length.isdigit() and int(length) > most:
-        raise _TooLargeError(limit)
+    """A body, of which no more is kept than is allowed."""
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
-        if size > most:
-            raise _TooLargeError(limit)
-        parts.append(part)
+        if size <= most:
+            parts.append(part)
+        else:
+            # Browsers hear the answer only once they have sent all.
+            parts.clear()
+        if size > _MOST_HEARD:
+            break
+    if size > most:
+        limit = f"{most / 2**20:.0f} MiB"
+        raise _TooLargeError(f"{why}: at most {limit}. Take a part of its rows.")
     return b"".join(parts)
 
 
