@@ -47,7 +47,13 @@ function about(one) {
     const more = one.distinct > 3 ? `, … (${one.distinct})` : "";
     return levels.slice(0, 3).map(String).join(", ") + more;
   }
-  return `${show(one.low)} to ${show(one.high)}`;
+  const short = (value) => (typeof value === "number" ? show(Number(value.toPrecision(3))) : "–");
+  return `${short(one.low)} to ${short(one.high)}`;
+}
+
+/** Long names break after an underscore, not anywhere. */
+function breakable(name) {
+  return name.split(/(?<=_)/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
 }
 
 function columnRow(store, one, order, say) {
@@ -62,7 +68,7 @@ function columnRow(store, one, order, say) {
   return el(
     "tr",
     {},
-    el("th", { scope: "row" }, one.name),
+    el("th", { scope: "row" }, breakable(one.name)),
     el("td", {}, pick),
     el("td", { class: "quiet" }, one.kind === "text" ? "words" : "numbers", el("br"), about(one)),
     el("td", { class: one.missing ? "some" : "quiet" }, one.missing ? show(one.missing) : "none"),

@@ -20,9 +20,13 @@ export function el(tag, props = {}, ...children) {
   return node;
 }
 
+let count = 0;
+
 /** A control with its visible label. */
 export function field(label, control, ...rest) {
-  return el("label", { class: "field" }, el("span", { class: "name" }, label), control, ...rest);
+  count += 1;
+  control.id ||= `field-${count}`;
+  return el("div", { class: "field" }, el("label", { class: "name", for: control.id }, label), control, ...rest);
 }
 
 /** @param {Array<string | [string, string]>} options values, or values with their words */
@@ -90,7 +94,7 @@ export function show(value) {
 
 export function percent(share) {
   if (typeof share !== "number") return "–";
-  if (share > 0 && share < 0.001) return "below 0.1 %";
+  if (share > 0 && share < 0.001) return "< 0.1 %";
   return `${Number((share * 100).toPrecision(share < 0.1 ? 2 : 3))} %`;
 }
 

@@ -2,11 +2,11 @@
 
 import { button, byId, el } from "./dom.js";
 import { askRegion } from "./region.js";
-import { addRule, editRule } from "./rulebook.js";
+import { addRule, canUndo, editRule, undo } from "./rulebook.js";
 import { changeView, isClasses, viewOf } from "./view.js";
 
 const HINTS = {
-  move: "Drag to move the view. Click the edge of a box, then drag it or its corners to change the rule.",
+  move: "Drag to move the view. Drag a box of a rule, or its edges, to change the rule.",
   forbid: "Drag a box where the output must not be.",
   band: "Drag a box that the output must stay inside.",
   curve: "Draw the line that you expect, from left to right.",
@@ -65,14 +65,29 @@ export class Drawing {
       bar.replaceChildren(
         ...tools.map(([tool, words]) => button(words, take(tool), { class: "tool", "data-tool": tool })),
         el("span", { class: "space" }),
-        button("Zoom in", () => this.#zoom(0.7), { class: "tool" }),
-        button("Zoom out", () => this.#zoom(1 / 0.7), { class: "tool" }),
+        button("Undo", () => this.#undo(), { class: "tool", "data-undo": "" }),
+        button("+", () => this.#zoom(0.7), { class: "tool", "aria-label": "Zoom in", title: "Zoom in" }),
+        button("−", () => this.#zoom(1 / 0.7), { class: "tool", "aria-label": "Zoom out", title: "Zoom out" }),
         button("Reset view", () => this.#reset(), { class: "tool" }),
       );
     }
     for (const node of bar.querySelectorAll("[data-tool]")) {
       node.setAttribute("aria-pressed", String(node.dataset.tool === this.display.tool));
     }
+    bar.querySelector("[data-undo]").disabled = !canUndo();
+  }
+
+  #undo() {
+    undo(this.store);
+    this.say(canUndo() ? "" : "The rules are as they were when you came.");
+  }
+
+  /** Control and Z undoes, except where it belongs to a field. */
+  hearKey(event) {
+    const isField = event.target.closest?.("input, textarea, select, dialog");
+    if (isField || event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || !canUndo()) return;
+    event.preventDefault();
+    this.#undo();
   }
 
   /** @param {Record<string, any>} event of Plotly: something was drawn, moved or zoomed */
@@ -92,7 +107,7 @@ export class Drawing {
       if (body) {
         const { text } = await this.store.post("drawn", body);
         addRule(this.store, text, body.kind);
-        this.say("The rule is in the list; click its edge on the plot to change it.");
+        this.say("The rule is in the list. Drag its edges to change it.");
       }
     } catch (error) {
       this.say(error.message, true);
@@ -126,7 +141,7 @@ export class Drawing {
       const { text } = await this.store.post("moved", { text: rule.text, shape: { ...checked.shape, ...now } });
       checked.shape = { ...checked.shape, ...now };
       editRule(this.store, rule.id, { text });
-      this.say("");
+      this.say("The rule follows its box. Undo takes it back.");
     } catch (error) {
       this.say(error.message, true);
     }

@@ -71,7 +71,8 @@ function progressWords(fit) {
   if (fit.note) parts.push(fit.note);
   if (fit.left) parts.push(`about ${duration(fit.left)} left`);
   if (fit.message) parts.push(fit.message);
-  return `${parts.join(", ")}.`;
+  const words = `${parts.join(", ")}.`;
+  return words[0].toUpperCase() + words.slice(1);
 }
 
 class Runner {

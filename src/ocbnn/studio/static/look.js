@@ -60,6 +60,5 @@ export function page() {
     hovermode: "closest",
     showlegend: true,
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", itemclick: false, itemdoubleclick: false, bgcolor: "rgba(0,0,0,0)" },
-    uirevision: "same",
   };
 }

@@ -6,8 +6,9 @@ import { functionTraces, layerTraces, rowTraces } from "./traces.js";
 import { column, isClasses, viewOf } from "./view.js";
 
 const { Plotly } = window;
-const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, doubleClick: false, showTips: false };
+const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, doubleClick: false, showTips: false, edits: { shapePosition: true } };
 const DRAG = { move: "pan", forbid: "drawrect", band: "drawrect", region: "drawrect", curve: "drawopenpath" };
+const NAMES = { prior: "Before the data", with: "With your rules", without: "Without rules" };
 const WHICH = ["prior", "without", "with"];
 
 /** Edges that a rule leaves open end where the plot ends. */
@@ -16,12 +17,12 @@ function within(edges, range) {
   return [low ?? range?.[0], high ?? range?.[1]];
 }
 
-function shapeOf(checked, rule, ranges, isEditable) {
+function shapeOf(checked, rule, ranges) {
   const [x0, x1] = within(checked.shape.x, ranges.x);
   const [y0, y1] = within(checked.shape.y, ranges.y);
   const colour = hue(rule.colour);
   return {
-    type: "rect", name: rule.id, x0, x1, y0, y1, editable: isEditable, layer: "above",
+    type: "rect", name: rule.id, x0, x1, y0, y1, layer: "above",
     line: { color: colour, width: 3, dash: checked.shape.kind === "forbid" ? "solid" : "dash" },
     fillcolor: faded(colour, 0.03),
   };
@@ -73,12 +74,12 @@ export class Plot {
     const { show } = this.display;
     const shown = WHICH.filter((which) => show[which] && this.sources[which]);
     const isMap = viewOf(this.store).along.length > 1;
-    if (!show.side) return [{ words: "", whiches: isMap ? shown.slice(-1) : shown }];
+    if (!show.side) return [isMap ? { words: NAMES[shown.at(-1)] ?? "", whiches: shown.slice(-1) } : { words: "", whiches: shown }];
     const left = shown.filter((which) => which !== "without");
     const right = shown.filter((which) => which === "without");
     return [
-      { words: "With your rules", whiches: isMap ? left.slice(-1) : left },
-      { words: "Without rules", whiches: right },
+      { words: left.join() === "prior" ? NAMES.prior : NAMES.with, whiches: isMap ? left.slice(-1) : left },
+      { words: NAMES.without, whiches: right },
     ];
   }
 
@@ -92,7 +93,7 @@ export class Plot {
   #drawPane(pane, plan, isPlain) {
     pane.caption.textContent = plan.words;
     pane.figure.setAttribute("aria-label", this.#words(plan));
-    Plotly.react(pane.graph, this.#traces(plan, isPlain), this.#layout(isPlain), CONFIG);
+    Plotly.react(pane.graph, this.#traces(plan), this.#layout(isPlain), CONFIG);
     if (pane.isReady) return;
     pane.isReady = true;
     pane.graph.on("plotly_relayout", (event) => this.hear(event, pane.graph));
@@ -100,12 +101,12 @@ export class Plot {
     new ResizeObserver(() => pane.graph.clientWidth && Plotly.Plots.resize(pane.graph)).observe(pane.graph);
   }
 
-  #traces(plan, isPlain) {
+  #traces(plan) {
     const { show } = this.display;
     const view = viewOf(this.store);
     const functions = plan.whiches.map((which, i) => functionTraces(this.sources[which], which, { chosen: show.map, withLegend: i === 0 }));
     const isMap = view.along.length > 1;
-    const rules = isPlain ? [] : this.#layers();
+    const rules = this.#layers();
     const rows = show.data ? rowTraces(this.sources.rows, {
       view, isClasses: isClasses(this.store), inputs: this.store.document.data.inputs.length, labels: this.#labels(),
     }) : [];
@@ -139,8 +140,8 @@ export class Plot {
       yaxis,
       dragmode: isPlain && tool !== "move" ? false : DRAG[tool],
       newshape: { line: { color: hue(tool === "forbid" ? 5 : 2), width: 2 }, fillcolor: faded(hue(tool === "forbid" ? 5 : 2), 0.2) },
-      activeshape: { fillcolor: hue(0), opacity: 0.15 },
-      shapes: isPlain ? [] : this.boxes.map(({ rule, checked }) => shapeOf(checked, rule, { x, y }, tool === "move")),
+      // While somebody draws, boxes are out of the way; their areas stay as layers.
+      shapes: isPlain || tool !== "move" ? [] : this.boxes.map(({ rule, checked }) => shapeOf(checked, rule, { x, y })),
     };
   }
 

@@ -16,26 +16,46 @@ function freeId(rules) {
   return `r${count}`;
 }
 
+const past = [];
+const MOST = 100;
+
+/** Change the rules so that it can be undone; typing on in one rule is one change. */
+function changeRules(store, edit, wait, key = null) {
+  const before = structuredClone(store.document.rules);
+  if (key === null || past.at(-1)?.key !== key) past.push({ rules: before, key });
+  if (past.length > MOST) past.shift();
+  store.change(edit, wait);
+}
+
+export const canUndo = () => past.length > 0;
+
+export function undo(store) {
+  const before = past.pop();
+  if (before) store.change((saved) => (saved.rules = before.rules), 0);
+}
+
 /** @returns {string} the id of the new rule */
 export function addRule(store, text, kind) {
   const { rules } = store.document;
   const id = freeId(rules);
   const rule = { id, text, on: true, colour: freeColour(rules, kind) };
-  store.change((saved) => saved.rules.push(rule), 0);
+  changeRules(store, (saved) => saved.rules.push(rule), 0);
   return id;
 }
 
 export function editRule(store, id, changes, wait = 0) {
-  store.change((saved) => {
+  const edit = (saved) => {
     const rule = saved.rules.find((one) => one.id === id);
     if (rule) Object.assign(rule, changes);
-  }, wait);
+  };
+  changeRules(store, edit, wait, wait > 0 ? id : null);
 }
 
 export function removeRule(store, id) {
-  store.change((saved) => {
+  const edit = (saved) => {
     saved.rules = saved.rules.filter((rule) => rule.id !== id);
-  }, 0);
+  };
+  changeRules(store, edit, 0);
 }
 
 /** A column as rules write it. */

@@ -100,7 +100,7 @@ class Card {
     this.colour.value = String(rule.colour ?? 0);
     this.#renderWords(rule, checked);
     this.#renderStrength(checked);
-    if (document.activeElement !== this.text && this.text.value !== rule.text) this.text.value = rule.text;
+    if (this.text.value !== rule.text) this.text.value = rule.text;
     if (document.activeElement !== this.name) this.name.value = checked?.name && !rule.text.startsWith("if ") && checked.name !== rule.text ? checked.name : "";
     this.#renderError(rule, checked);
   }

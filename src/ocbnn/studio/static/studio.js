@@ -22,7 +22,7 @@ function setUpHeader(store) {
   }, 600));
   store.on("state", () => {
     const words = store.document.title ?? "";
-    if (document.activeElement !== title) title.value = words;
+    if (title.value !== words && !(store.isDirty && document.activeElement === title)) title.value = words;
     document.title = `${words || "Untitled"} – ocbnn studio`;
   });
   store.on("saved", ({ words, wrong }) => {
@@ -64,6 +64,7 @@ async function start() {
   const sources = new Sources(store, display);
   const drawing = new Drawing(store, sources, display);
   const plot = new Plot(store, sources, display, (event, graph) => drawing.hear(event, graph, plot));
+  addEventListener("keydown", (event) => drawing.hearKey(event));
   setUpHeader(store);
   keepSteps();
   setUpData(byId("data"), store, sources);
@@ -77,6 +78,7 @@ async function start() {
 }
 
 start().catch((error) => {
+  document.body.classList.add("closed");
   byId("saved").textContent = "Not opened";
   byId("saved").classList.add("wrong");
   byId("hint").textContent = error.message;

@@ -5,6 +5,8 @@ import { show } from "./dom.js";
 
 /** @typedef {{name: string, colour: string, dash: string}} Style */
 
+const MANY = 40;
+const FEW = 12;
 const AREA = { type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false };
 
 /** @returns {Style} how one of "prior", "with" and "without" looks */
@@ -37,11 +39,12 @@ function together(x, functions) {
 function curve(found, style, many) {
   const { x, mean, low, high, function_low: below, function_high: above, functions } = found;
   const traces = [];
-  if (low && high) traces.push(band(x, low, high, style.colour, 0.12));
-  if (below && above) traces.push(band(x, below, above, style.colour, 0.2));
+  const isPrior = many > FEW;
+  if (low && high && !isPrior) traces.push(band(x, low, high, style.colour, 0.12));
+  if (below && above) traces.push(band(x, below, above, style.colour, isPrior ? 0.1 : 0.2));
   if (functions?.length) {
     const [xs, ys] = together(x, functions.slice(0, many));
-    traces.push({ ...AREA, x: xs, y: ys, line: { width: 0.8, color: faded(style.colour, 0.45) } });
+    traces.push({ ...AREA, x: xs, y: ys, line: { width: isPrior ? 1.1 : 0.8, color: faded(style.colour, isPrior ? 0.7 : 0.45) } });
   }
   if (!mean) return traces;
   const text = x.map((_, i) => (low && high ? `95 %: ${show(low[i])} to ${show(high[i])}` : ""));
@@ -85,7 +88,7 @@ function surface(found, chosen) {
 export function functionTraces(found, which, { chosen, withLegend = true }) {
   if (!found) return [];
   const style = styleOf(which);
-  if (found.kind === "curve") return curve(found, style, which === "prior" ? 40 : 12);
+  if (found.kind === "curve") return curve(found, style, which === "prior" ? MANY : FEW);
   if (found.kind === "classes") return classes(found, style, withLegend);
   return [surface(found, chosen)];
 }
@@ -136,8 +139,8 @@ export function rowTraces(rows, { view, isClasses, inputs, labels }) {
   const xs = columns[first];
   const ys = columns[view.output];
   if (!xs || !ys) return [];
-  const alpha = inputs > view.along.length ? 0.4 : 0.95;
-  if (second) return mapRows(columns, view, isClasses, labels, alpha);
+  if (second) return mapRows(columns, view, isClasses, labels);
+  const alpha = inputs > 1 ? 0.4 : 0.95;
   if (!isClasses) return [{ ...marks(xs, ys, { opacity: alpha }), hovertemplate: "%{x:.4g}, %{y:.4g}, a row<extra></extra>" }];
   return byClass(columns, view.output, labels).map(({ label, k, rows: kept }) => ({
     ...marks(kept.map((i) => xs[i]), kept.map(() => -0.045 * (k + 1)), { symbol: "line-ns-open", size: 9, color: hue(k), opacity: alpha, line: { width: 1.5, color: hue(k) } }),
@@ -145,7 +148,8 @@ export function rowTraces(rows, { view, isClasses, inputs, labels }) {
   }));
 }
 
-function mapRows(columns, view, isClasses, labels, alpha) {
+function mapRows(columns, view, isClasses, labels) {
+  const alpha = 0.9;
   const [first, second] = view.along;
   if (!isClasses) {
     const text = columns[view.output].map((value) => show(value));

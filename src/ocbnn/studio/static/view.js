@@ -1,6 +1,6 @@
 /** The strip below the plot: along which inputs to look, the others' values, and layers. */
 
-import { check, choice, el, field, number, renderOnce } from "./dom.js";
+import { check, choice, el, field, number, renderOnce, show } from "./dom.js";
 import { styleOf } from "./traces.js";
 
 export const column = (store, name) => store.state.table.columns.find((one) => one.name === name);
@@ -99,10 +99,14 @@ function otherField(store, view, name) {
 function others(store, view) {
   const names = store.document.data.inputs.filter((name) => !view.along.includes(name));
   if (!names.length) return null;
+  const values = names.map((name) => {
+    const value = view.at[name] ?? middle(store, name);
+    return `${name} ${typeof value === "number" ? show(value) : value}`;
+  });
   return el(
     "details",
-    { class: "others", open: true },
-    el("summary", {}, names.length === 1 ? "The other input is at" : `The ${names.length} other inputs are at`),
+    { class: "others", open: names.length < 3 },
+    el("summary", {}, `Others at: ${values.join(", ")}`),
     el("div", { class: "ats" }, names.map((name) => otherField(store, view, name))),
   );
 }
@@ -138,9 +142,8 @@ function layerCheck(display, key, words, dash) {
 
 function layers(store, display, hasMap) {
   return el(
-    "fieldset",
-    { class: "layers" },
-    el("legend", {}, "Show"),
+    "div",
+    { class: "layers", role: "group", "aria-label": "What to show" },
     layerCheck(display, "data", "data", "dot"),
     layerCheck(display, "prior", "before the data", "dotted"),
     layerCheck(display, "with", "with rules", "solid"),
