@@ -49,7 +49,14 @@ def test_a_fit_learns_the_data_and_obeys_the_rule_beyond_it():
     assert check.violation < 0.01
     free = regressor().fit(X, Y)
     beyond = np.linspace(3, 5, 50)[:, None]
-    assert (free.sample_functions(beyond) < 1).mean() > 0.3
+    share = (free.sample_functions(beyond) < 1).mean()
+    assert share > 0.3
+    (told,) = free.check_rules(of=model)
+    assert told.rule == check.rule
+    assert abs(told.violation - share) < 0.1
+    other = regressor(inputs=["z"], inference=SHORT).fit(X, Y)
+    with pytest.raises(SettingError, match="has z -> y, the other x -> y"):
+        other.check_rules(of=model)
 
 
 def test_rules_as_text_and_as_python_give_the_same_draws():

@@ -88,7 +88,8 @@ def test_every_answer_has_a_strict_policy():
         _, headers, _ = asked(guard(), host=host)
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
-        assert "unsafe" not in policy
+        assert "unsafe-inline" not in policy
+        assert "unsafe-eval" not in policy
         assert "http" not in policy
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["x-frame-options"] == "DENY"

@@ -171,7 +171,7 @@ def test_a_fit_is_told_of_and_shown_as_it_goes(fitted):
     assert {"fit", "bands", "result"} <= set(seen)
     one, other = state["result"]["with"], state["result"]["without"]
     assert one["rules"][0]["violation"] < 0.01
-    assert other["rules"] == []
+    assert other["rules"][0]["violation"] > 0.2
     assert one["scores"]["rmse"] < 0.3
     assert "gap" in state["result"]["conflicts"]
     (proved,) = state["result"]["certificates"]

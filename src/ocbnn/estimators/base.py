@@ -16,7 +16,7 @@ from ocbnn.core.randomness import key_from, numpy_generator
 from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
 from ocbnn.estimators.holding import Answers, Holdable, answering, hold, refuse_rows
-from ocbnn.estimators.names import in_order, input_names
+from ocbnn.estimators.names import in_order, input_names, refuse_other_columns
 from ocbnn.estimators.reference import function_values, reference_inputs
 from ocbnn.estimators.refinement import RefinementRecord
 from ocbnn.estimators.refining import fit_draws
@@ -261,7 +261,7 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
         return values[..., 0] if values.shape[-1] == 1 else values
 
     def check_rules(
-        self, points: int = 1000, X: Any = None, y: Any = None
+        self, points: int = 1000, X: Any = None, y: Any = None, *, of: Any = None
     ) -> list[RuleCheck]:
         """How well each rule holds, at fresh points of its region and on rows.
 
@@ -271,15 +271,20 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
             points: How many points of each region to look at.
             X: Rows to look at in the place of the training data.
             y: What was observed there, if it was.
+            of: Another fitted model, whose rules are asked about in the place of this
+                model's own: how far would a model break them that never heard of them?
         """
         check_is_fitted(self, "draws_")
+        whose = self if of is None else of
+        check_is_fitted(whose, "draws_")
+        refuse_other_columns(self.schema_, whose.schema_)
         rows, observed = self._X, self._Y
         if X is not None:
             rows = self._checked(X)
             observed = None if y is None else self._as_observed(y)
         return [
-            self._check_rule(bound, points, rows, observed)
-            for bound in self._placed(self.checkable_rules_)
+            self._check_rule(whose, bound, points, rows, observed)
+            for bound in whose._placed(whose.checkable_rules_)
         ]
 
     @property
@@ -297,12 +302,13 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
 
     def _check_rule(
         self,
+        whose: Any,
         bound: BoundRule,
         count: int,
         X: np.ndarray | None,
         observed: np.ndarray | None,
     ) -> RuleCheck:
-        term = next(t for t in self.target_.rules if t.bound is bound)
+        term = next(t for t in whose.target_.rules if t.bound is bound)
         # More points than the rule was felt at, and none of those.
         xs = term.many(jax.random.key(LOOKED_AT), count)
         if bound.rule.held == "hard":

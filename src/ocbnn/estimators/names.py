@@ -5,6 +5,7 @@ from typing import Any
 
 from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.words import listing, suggest
+from ocbnn.rules import Schema
 
 
 def input_names(given: Any, found: Any, count: int) -> tuple[str, ...]:
@@ -65,3 +66,19 @@ def _checked(names: Any, count: int, kind: str) -> tuple[str, ...]:
             f"{given!r}. Write a list of {count} names, or leave it out."
         )
     return given
+
+
+def refuse_other_columns(own: Schema, other: Schema) -> None:
+    """Stop where one model is asked about the rules of another about other columns.
+
+    Raises:
+        SettingError: Naming the columns of both.
+    """
+    if own != other:
+        said = [
+            f"{listing(one.inputs)} -> {listing(one.outputs)}" for one in (own, other)
+        ]
+        raise SettingError(
+            "another model's rules can be asked about where both have the same columns "
+            f"and classes. This model has {said[0]}, the other {said[1]}."
+        )

@@ -66,6 +66,7 @@ def _run(folder: Path, *, quick: bool) -> str:
     stage = "fitting without rules, to compare"
     other, stopped = _fit(bare, session, document, "without", stage, quick)
     other.pop("text")
+    other["rules"] = _broken_without(session)
     keep(without=other)
     if stopped:
         return "stopped"
@@ -100,6 +101,20 @@ def _fit(
     if found is None:
         raise TypeError("one process only")
     return _one(found.document, found.summary), found.interrupted
+
+
+def _broken_without(session: Any) -> list[dict[str, Any]]:
+    """How far the rules are broken by the fit that never heard of them."""
+    from ocbnn.projects.folder import RunFolder  # noqa: PLC0415
+    from ocbnn.projects.predicting import load_model  # noqa: PLC0415
+
+    one, other = (
+        load_model(RunFolder(session.run(which)).model) for which in ("with", "without")
+    )
+    return [
+        {"rule": check.rule, "violation": check.violation, "sentence": ""}
+        for check in other.check_rules(of=one)
+    ]
 
 
 def _one(document: dict[str, Any], summary: str) -> dict[str, Any]:
