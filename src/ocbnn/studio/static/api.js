@@ -29,11 +29,14 @@ async function send(path, options) {
   }
 }
 
+// The server answers only the latest question of each page.
+const PAGE = Math.random().toString(36).slice(2);
+
 /** @returns {Promise<any>} what the server says; an ApiError where it refuses */
 export async function request(method, path, body, signal) {
   const options = { method, signal, headers: {} };
   if (method !== "GET") {
-    options.headers = { "Content-Type": "application/json", "X-Ocbnn": "studio" };
+    options.headers = { "Content-Type": "application/json", "X-Ocbnn": "studio", "X-Page": PAGE };
     options.body = JSON.stringify(body ?? {});
   }
   return answer(await send(path, options));
@@ -69,7 +72,7 @@ export function latest() {
         const found = await request("POST", path, body, mine.signal);
         return current === mine ? found : undefined;
       } catch (error) {
-        if (error.name === "AbortError" || current !== mine) return undefined;
+        if (error.name === "AbortError" || error.status === 409 || current !== mine) return undefined;
         throw error;
       }
     },

@@ -6,14 +6,25 @@ import { amounts } from "./view.js";
 
 const ROLES = [["none", "not used"], ["input", "input"], ["names", "input, as names"], ["output", "output"]];
 
+const KINDS = { number: "numbers", text: "words", mixed: "numbers and words", empty: "nothing" };
+
 function roleOf(data, name) {
   if ([data.output].flat().includes(name)) return "output";
   if (!data.inputs.includes(name)) return "none";
   return (data.categories ?? []).includes(name) ? "names" : "input";
 }
 
+/** What an output most likely is: few whole numbers, or words, are classes. */
+function taskFor(one, task) {
+  if (one.kind === "text") return "classification";
+  const isWhole = Number.isInteger(one.low) && Number.isInteger(one.high);
+  return one.distinct > 20 || !isWhole ? "regression" : task;
+}
+
 /** The document's data with a column in another part; null where no output would be left. */
-function withRole(data, name, role, order) {
+function withRole(before, one, role, order) {
+  const { name } = one;
+  const data = role === "output" ? { ...before, task: taskFor(one, before.task) } : before;
   const without = (names) => (names ?? []).filter((one) => one !== name);
   const inOrder = (names) => order.filter((one) => names.includes(one));
   const isClasses = data.task === "classification";
@@ -21,8 +32,8 @@ function withRole(data, name, role, order) {
   const inputs = without(data.inputs);
   const next = { ...data, inputs, categories: without(data.categories), output: outputs };
   if (role === "output") {
-    next.output = isClasses ? [name] : inOrder([...outputs, name]);
-    if (isClasses) next.inputs = inputs.filter((one) => !next.output.includes(one));
+    const isAlone = isClasses || before.task === "classification";
+    next.output = isAlone ? [name] : inOrder([...outputs, name]);
   }
   if (role === "input" || role === "names") next.inputs = inOrder([...inputs, name]);
   if (role === "names") next.categories = inOrder([...next.categories, name]);
@@ -35,14 +46,14 @@ function changeData(store, next) {
     saved.data = next;
     const view = saved.view ?? {};
     const along = (view.along ?? []).filter((name) => next.inputs.includes(name));
-    const at = Object.fromEntries(Object.entries(view.at ?? {}).filter(([name]) => next.inputs.includes(name)));
     const output = next.output.includes(view.output) ? view.output : next.output[0];
-    saved.view = { along: along.length ? along : amounts(store).slice(0, 1), at, output, ranges: {} };
+    saved.view = { along: along.length ? along : amounts(store).slice(0, 1), at: {}, output, ranges: {} };
   });
 }
 
 function about(one) {
-  if (one.kind === "text") {
+  if (one.kind === "empty") return "";
+  if (one.kind !== "number") {
     const levels = one.levels ?? [];
     const more = one.distinct > 3 ? `, … (${one.distinct})` : "";
     return levels.slice(0, 3).map(String).join(", ") + more;
@@ -58,9 +69,9 @@ function breakable(name) {
 
 function columnRow(store, one, order, say) {
   const { data } = store.document;
-  const options = one.kind === "text" ? ROLES.filter(([key]) => key !== "input") : ROLES;
+  const options = one.kind !== "number" ? ROLES.filter(([key]) => key !== "input") : ROLES;
   const pick = choice(options, roleOf(data, one.name), (role) => {
-    const next = withRole(store.document.data, one.name, role, order);
+    const next = withRole(store.document.data, one, role, order);
     if (next) return changeData(store, next);
     pick.value = "output";
     return say("One column has to be the output. Choose another first.");
@@ -70,7 +81,7 @@ function columnRow(store, one, order, say) {
     {},
     el("th", { scope: "row" }, breakable(one.name)),
     el("td", {}, pick),
-    el("td", { class: "quiet" }, one.kind === "text" ? "words" : "numbers", el("br"), about(one)),
+    el("td", { class: "quiet" }, KINDS[one.kind] ?? one.kind, el("br"), about(one)),
     el("td", { class: one.missing ? "some" : "quiet" }, one.missing ? show(one.missing) : "none"),
   );
 }
@@ -129,7 +140,7 @@ function anotherTable(say) {
 function shape(store) {
   const { table, document: saved } = store.state;
   const gaps = table.columns.reduce((sum, one) => sum + (one.missing ?? 0), 0);
-  return `${saved.data.file}: ${show(table.rows)} rows, ${table.columns.length} columns, ${gaps ? `${show(gaps)} missing values` : "nothing missing"}.`;
+  return `${saved.data.file}: ${show(table.rows)} rows, ${table.columns.length} columns, ${gaps ? `${show(gaps)} missing ${gaps === 1 ? "value" : "values"}` : "nothing missing"}.`;
 }
 
 export function setUpData(node, store, sources) {

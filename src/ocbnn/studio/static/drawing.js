@@ -3,7 +3,7 @@
 import { button, byId, el } from "./dom.js";
 import { askRegion } from "./region.js";
 import { addRule, canUndo, editRule, undo } from "./rulebook.js";
-import { changeView, isClasses, viewOf } from "./view.js";
+import { changeView, isClasses, shownNames, viewOf } from "./view.js";
 
 const HINTS = {
   move: "Drag to move the view. Drag a box of a rule, or its edges, to change the rule.",
@@ -12,6 +12,8 @@ const HINTS = {
   curve: "Draw the line that you expect, from left to right.",
   region: "Drag a box over the inputs that the rule is about; then say what holds there.",
 };
+
+const SAID_MS = 8000;
 
 function toolsFor(store) {
   if (isClasses(store) || viewOf(store).along.length > 1) return [["move", "Move view"], ["region", "Mark a region"]];
@@ -35,11 +37,15 @@ export class Drawing {
     store.on("refused", (words) => this.say(words, true));
     sources.addEventListener("change", () => this.render());
     display.addEventListener("tool", () => this.render());
+    display.addEventListener("show", () => this.render());
   }
 
+  /** Say something for a while; what is wrong stays until the next action. */
   say(words, isWrong = false) {
     this.words = words;
     this.isWrong = isWrong;
+    clearTimeout(this.timer);
+    if (words && !isWrong) this.timer = setTimeout(() => this.say(""), SAID_MS);
     this.render();
   }
 
@@ -47,10 +53,12 @@ export class Drawing {
     const tools = toolsFor(this.store);
     if (!tools.some(([key]) => key === this.display.tool)) this.display.tool = "move";
     this.#renderTools(tools);
-    const problem = this.store.state.problem || this.sources.error;
+    const { error, priorError } = this.sources;
+    const problem = this.store.state.problem || error || (this.display.show.prior && priorError) || "";
     const hint = byId("hint");
-    hint.textContent = this.words || problem || HINTS[this.display.tool];
-    hint.classList.toggle("wrong", this.words ? this.isWrong : Boolean(problem));
+    const words = (this.isWrong && this.words) || problem || this.words || HINTS[this.display.tool];
+    if (hint.textContent !== words) hint.textContent = words;
+    hint.classList.toggle("wrong", Boolean(words) && words === problem || (this.isWrong && words === this.words));
   }
 
   #renderTools(tools) {
@@ -59,7 +67,7 @@ export class Drawing {
     if (bar.dataset.key !== key) {
       bar.dataset.key = key;
       const take = (tool) => () => {
-        this.words = "";
+        this.say("");
         this.display.take(tool);
       };
       bar.replaceChildren(
@@ -138,7 +146,7 @@ export class Drawing {
     const now = { x: sorted(shape.x0, shape.x1), y: sorted(shape.y0, shape.y1) };
     for (const side of ["x", "y"]) now[side] = keepOpen(checked.shape[side], now[side], ranges[side]);
     try {
-      const { text } = await this.store.post("moved", { text: rule.text, shape: { ...checked.shape, ...now } });
+      const { text } = await this.store.post("moved", { text: rule.text, shape: { ...checked.shape, ...now }, view: viewOf(this.store) });
       checked.shape = { ...checked.shape, ...now };
       editRule(this.store, rule.id, { text });
       this.say("The rule follows its box. Undo takes it back.");
@@ -149,9 +157,8 @@ export class Drawing {
   }
 
   #zoomed(event) {
-    const view = viewOf(this.store);
-    const [first, second] = view.along;
-    const names = { xaxis: first, yaxis: second ?? (isClasses(this.store) ? null : view.output) };
+    const [first, second] = shownNames(this.store);
+    const names = { xaxis: first, yaxis: second };
     const edges = Object.entries(names).flatMap(([axis, name]) => {
       const low = event[`${axis}.range[0]`] ?? event[`${axis}.range`]?.[0];
       const high = event[`${axis}.range[1]`] ?? event[`${axis}.range`]?.[1];
@@ -162,7 +169,9 @@ export class Drawing {
 
   #zoom(factor) {
     changeView(this.store, (view) => {
-      for (const [name, [low, high]] of Object.entries(view.ranges)) {
+      for (const name of shownNames(this.store)) {
+        const [low, high] = view.ranges[name] ?? [];
+        if (low === undefined) continue;
         const half = ((high - low) / 2) * factor;
         view.ranges[name] = [(low + high) / 2 - half, (low + high) / 2 + half];
       }

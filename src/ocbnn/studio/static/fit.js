@@ -9,7 +9,7 @@ const SETTINGS = {
   "warm-start": ["iterations"], smc: ["chains", "particles"], svgd: ["particles", "iterations"],
   vi: ["iterations", "draws"], ensemble: ["members", "iterations"], laplace: ["iterations", "draws"],
 };
-const WORDS = { chains: "Chains", warmup: "Warm-up moves", draws: "Draws per chain", iterations: "Steps", particles: "Particles", members: "Members", max_depth: "Depth of a move", batch_size: "Rows per step" };
+const WORDS = { chains: "Chains", warmup: "Warm-up moves", draws: "Draws per chain", iterations: "Steps", particles: "Particles", members: "Members", moves: "Moves", steps: "Steps of a move", polish: "Last rounds", thin: "Moves per draw", step_size: "Step size", max_depth: "Depth of a move", batch_size: "Rows per step" };
 const STAGES = { none: "Not fitted yet.", waiting: "Waits for its turn.", running: "Fitting", done: "Fitted.", stopped: "Stopped. What there was is kept.", failed: "The fit failed." };
 
 const isBusy = (fit) => ["waiting", "running"].includes(fit?.state);
@@ -25,7 +25,7 @@ function budget(store) {
   const { inference } = store.document;
   const own = Object.keys(inference).filter((key) => typeof inference[key] === "number");
   const keys = [...new Set([...(SETTINGS[inference.algorithm] ?? []), ...own])];
-  return keys.map((key) => field(WORDS[key] ?? key, number(inference[key], (value) => setInference(store, { [key]: value }), { min: 0, placeholder: "usual" })));
+  return keys.map((key) => field(WORDS[key] ?? key.replaceAll("_", " "), number(inference[key], (value) => setInference(store, { [key]: value }), { min: 0, placeholder: "usual" })));
 }
 
 function algorithmFields(store) {

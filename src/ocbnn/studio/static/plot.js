@@ -3,7 +3,7 @@
 import { byId } from "./dom.js";
 import { axis, faded, hue, page } from "./look.js";
 import { functionTraces, layerTraces, rowTraces } from "./traces.js";
-import { column, isClasses, viewOf } from "./view.js";
+import { isClasses, labelsOf, viewOf } from "./view.js";
 
 const { Plotly } = window;
 const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, doubleClick: false, showTips: false, edits: { shapePosition: true } };
@@ -123,7 +123,7 @@ export class Plot {
 
   #labels() {
     const found = WHICH.map((which) => this.sources[which]?.classes).find(Boolean);
-    return found ?? column(this.store, viewOf(this.store).output)?.levels;
+    return found ?? labelsOf(this.store);
   }
 
   #layout(isPlain) {

@@ -1,6 +1,6 @@
 /** Step 3: what rules and network say before any data. */
 
-import { check, choice, duration, el, field, number, renderOnce } from "./dom.js";
+import { byId, check, choice, duration, el, field, number, renderOnce } from "./dom.js";
 
 const ACTIVATIONS = ["rbf", "tanh", "relu", "silu", "gelu", "softplus", "sigmoid", "elu", "sin"];
 
@@ -15,7 +15,7 @@ function networkFields(store) {
     saved.network = { ...saved.network, [key]: value };
   });
   const hidden = el("input", {
-    type: "text", inputmode: "numeric", autocomplete: "off", value: (network.hidden ?? []).join(", "),
+    type: "text", inputmode: "numeric", autocomplete: "off", value: (network.hidden ?? [50]).join(", "),
     onchange: () => {
       const units = layersOf(hidden.value);
       hidden.setAttribute("aria-invalid", String(!units));
@@ -23,12 +23,12 @@ function networkFields(store) {
     },
   });
   return [
-    el("div", { class: "pair" }, field("Hidden units (10, or 20, 20 for two layers)", hidden), field("Shape of a unit", choice(ACTIVATIONS, network.activation, set("activation")))),
+    el("div", { class: "pair" }, field("Hidden units (10, or 20, 20 for two layers)", hidden), field("Shape of a unit", choice(ACTIVATIONS, network.activation ?? "rbf", set("activation")))),
     el(
       "div",
       { class: "pair" },
-      field("Weights scatter", choice([["fan-in", "less in wide layers"], ["isotropic", "alike in all layers"]], network.weight_prior, set("weight_prior"))),
-      field("by (standard deviation)", number(network.weight_scale, set("weight_scale"), { min: 0 })),
+      field("Weights scatter", choice([["fan-in", "less in wide layers"], ["isotropic", "alike in all layers"]], network.weight_prior ?? "fan-in", set("weight_prior"))),
+      field("by (standard deviation)", number(network.weight_scale ?? 1, set("weight_scale"), { min: 0 })),
     ),
     check("Work on columns of mean zero and spread one", network.standardize ?? true, set("standardize")),
   ];
@@ -47,6 +47,7 @@ export function setUpPrior(node, store, sources, display) {
   const renderWords = () => {
     const { prior, priorBusy, priorError, priorWords } = sources;
     message.classList.toggle("wrong", Boolean(priorError) && !priorBusy);
+    byId("busy").hidden = !priorBusy || !display.show.prior;
     if (!display.show.prior) message.textContent = "Not shown.";
     else if (priorBusy) message.textContent = "Computing what your rules say.";
     else if (priorError) message.textContent = priorError;

@@ -1,7 +1,7 @@
 /** A dialog that asks what holds in a region of inputs. */
 
 import { button, byId, check, el, field, number } from "./dom.js";
-import { column, isClasses } from "./view.js";
+import { isClasses, labelsOf } from "./view.js";
 
 function classFields(labels, chosen) {
   return el(
@@ -49,7 +49,7 @@ function ask(title, body, read) {
 export function askRegion(store, view) {
   if (isClasses(store)) {
     const chosen = new Set();
-    const labels = column(store, view.output)?.levels ?? [];
+    const labels = labelsOf(store);
     return ask("What is possible in this region?", classFields(labels, chosen), () =>
       chosen.size && chosen.size < labels.length
         ? [{ kind: "class", classes: labels.filter((label) => chosen.has(label)) }, null]

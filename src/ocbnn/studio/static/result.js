@@ -28,7 +28,7 @@ function ruleRow(rule, bare) {
 function ruleTable(result) {
   const rules = result.with?.rules ?? [];
   if (!rules.length) return null;
-  const bare = result.without?.rules ?? null;
+  const bare = result.without?.rules?.length ? result.without.rules : null;
   const heads = ["Rule", "With rules", bare ? "Without" : null].filter(Boolean).map((words) => el("th", { scope: "col" }, words));
   return el("table", {}, el("caption", {}, "How much of each rule is broken"), el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rules.flatMap((rule) => ruleRow(rule, bare))));
 }

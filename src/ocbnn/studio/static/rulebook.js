@@ -63,25 +63,30 @@ export function written(name) {
   return /^[A-Za-z_]\w*$/.test(name) ? name : `\`${name.replaceAll("`", "``")}\``;
 }
 
-// A slider from 10 to a million in quarter steps of ten, then firm, then hard.
-export const STEPS = 22;
-const NUMBERS = 20;
-
-export function strengthAt(step) {
-  if (step > NUMBERS) return step === STEPS ? "hard" : "firm";
-  return Number((10 ** (1 + step / 4)).toPrecision(2));
+/** @returns {string} the name that a rule's text begins with, or nothing */
+export function nameIn(text) {
+  const found = text.match(/^\s*([\p{L}\d][\p{L}\d _-]*):/u)?.[1].trim() ?? "";
+  return /^if\b/.test(found) ? "" : found;
 }
 
-export function stepOf(strength) {
-  if (strength === "hard") return STEPS;
-  if (strength === "firm") return NUMBERS + 1;
-  const value = typeof strength === "number" ? strength : 1e4;
-  return Math.min(NUMBERS, Math.max(0, Math.round((Math.log10(Math.max(value, 1e-9)) - 1) * 4)));
+// From 10 to a million in quarter steps of ten.
+const NUMBERS = Array.from({ length: 21 }, (_, i) => Number((10 ** (1 + i / 4)).toPrecision(2)));
+const USUAL = 1e4;
+
+/** The stops of a strength's slider; rules about classes know words only. */
+export const stopsFor = (isClasses) => [...(isClasses ? ["soft"] : NUMBERS), "firm", "hard"];
+
+/** @returns {number} the stop nearest to a strength */
+export function stopOf(strength, stops) {
+  const place = stops.indexOf(strength);
+  if (place >= 0 || typeof strength !== "number") return Math.max(0, place);
+  const far = stops.map((stop) => (typeof stop === "number" ? Math.abs(Math.log(stop / Math.max(strength, 1e-9))) : Infinity));
+  return far.indexOf(Math.min(...far));
 }
 
 export function strengthWords(strength) {
   if (strength === "hard") return "hard: never broken";
-  if (strength === "firm") return "firm: searched for breaks";
-  if (strength === 1e4 || strength === "soft") return "10,000 (usual)";
-  return typeof strength === "number" ? strength.toLocaleString("en") : "usual";
+  if (strength === "firm") return "firm: breaks are searched for";
+  if (strength === "soft") return "soft (usual)";
+  return typeof strength === "number" ? `${strength.toLocaleString("en")}${strength === USUAL ? " (usual)" : ""}` : "";
 }

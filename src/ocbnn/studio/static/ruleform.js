@@ -2,7 +2,7 @@
 
 import { button, check, choice, el, field, number } from "./dom.js";
 import { addRule, written } from "./rulebook.js";
-import { amounts, column, isClasses, viewOf } from "./view.js";
+import { amounts, column, isClasses, labelsOf, viewOf } from "./view.js";
 
 const KINDS = {
   forbid: "the output must not be in a box",
@@ -36,8 +36,8 @@ class Form {
     this.values = { column: first, output: view.output, from: tidy(about?.low), to: tidy(about?.high), low: null, high: null, start: null, end: null, sd: null };
   }
 
-  #number(key, words) {
-    return field(words, number(this.values[key], (value) => (this.values[key] = value)));
+  #number(key, words, spoken = words) {
+    return field(words, number(this.values[key], (value) => (this.values[key] = value), { "aria-label": spoken }));
   }
 
   #where() {
@@ -58,7 +58,7 @@ class Form {
 
   #claim() {
     const pair = (...parts) => el("div", { class: "pair" }, parts);
-    if (this.kind === "forbid") return pair(this.#number("low", "not between"), this.#number("high", "and"));
+    if (this.kind === "forbid") return pair(this.#number("low", "not between"), this.#number("high", "and", "and not above"));
     if (this.kind === "band") return pair(this.#number("low", "at least"), this.#number("high", "at most"));
     if (this.kind === "curve") return [pair(this.#number("start", "value at the start"), this.#number("end", "value at the end")), this.#number("sd", "give or take (one standard deviation)")];
     if (this.kind === "class") return this.#classes();
@@ -66,7 +66,7 @@ class Form {
   }
 
   #classes() {
-    const labels = column(this.store, this.values.output)?.levels ?? [];
+    const labels = labelsOf(this.store);
     return el("fieldset", {}, el("legend", {}, "Classes that are possible there"), labels.map((label) => check(String(label), this.chosen.has(label), (on) => (on ? this.chosen.add(label) : this.chosen.delete(label)))));
   }
 
@@ -98,8 +98,7 @@ class Form {
     const region = `if ${from} <= ${x} <= ${to} then`;
     if (this.kind === "rises" || this.kind === "falls") return `${region} ${y} ${this.kind} with ${x}${many}`;
     if (this.kind !== "text") return null;
-    const label = column(this.store, output)?.levels?.[0];
-    return isClasses(this.store) ? `${region} ${y} in {${JSON.stringify(label)}}${many}` : `${region} ${y} >= 0${many}`;
+    return isClasses(this.store) ? `${region} ${y} in {${JSON.stringify(labelsOf(this.store)[0] ?? "")}}${many}` : `${region} ${y} >= 0${many}`;
   }
 
   async #add() {

@@ -3,8 +3,9 @@
 import { request } from "./api.js";
 import { button, choice, el, field, renderOnce } from "./dom.js";
 import { COLOUR_NAMES, hue } from "./look.js";
-import { STEPS, editRule, removeRule, stepOf, strengthAt, strengthWords } from "./rulebook.js";
+import { editRule, nameIn, removeRule, stopOf, stopsFor, strengthWords } from "./rulebook.js";
 import { ruleForm } from "./ruleform.js";
+import { isClasses } from "./view.js";
 
 /** Ask the server to rewrite a rule's text; its words are shown where it refuses. */
 async function rewrite(card, changes) {
@@ -73,12 +74,9 @@ class Card {
   #strength() {
     this.reading = el("output", { class: "reading" });
     this.slider = el("input", {
-      type: "range", min: 0, max: STEPS, step: 1, value: 12,
-      oninput: () => {
-        this.reading.textContent = strengthWords(strengthAt(this.slider.valueAsNumber));
-        this.slider.setAttribute("aria-valuetext", this.reading.textContent);
-      },
-      onchange: () => rewrite(this, { strength: strengthAt(this.slider.valueAsNumber) }),
+      type: "range", min: 0, max: 2, step: 1, value: 0,
+      oninput: () => this.#read(this.stops[this.slider.valueAsNumber]),
+      onchange: () => rewrite(this, { strength: this.stops[this.slider.valueAsNumber] }),
     });
     this.strength = field("Strength", this.slider, this.reading);
     this.strength.classList.add("strength");
@@ -99,26 +97,36 @@ class Card {
     this.swatch.style.backgroundColor = hue(rule.colour);
     this.colour.value = String(rule.colour ?? 0);
     this.#renderWords(rule, checked);
-    this.#renderStrength(checked);
+    this.#renderStrength(rule, checked);
     if (this.text.value !== rule.text) this.text.value = rule.text;
-    if (document.activeElement !== this.name) this.name.value = checked?.name && !rule.text.startsWith("if ") && checked.name !== rule.text ? checked.name : "";
+    if (document.activeElement !== this.name) this.name.value = nameIn(rule.text);
     this.#renderError(rule, checked);
   }
 
   #renderWords(rule, checked) {
-    const name = checked?.name && checked.name !== rule.text ? checked.name : "";
     const place = this.store.document.rules.indexOf(rule) + 1;
-    this.title.textContent = name || `Rule ${place}`;
+    this.title.textContent = nameIn(rule.text) || `Rule ${place}`;
     this.words.textContent = checked?.words || rule.text;
   }
 
-  #renderStrength(checked) {
-    const strength = checked?.strength;
-    const isHeld = strength !== null && strength !== undefined;
+  /** What is expected is held as its spread says, and has no strength of its own. */
+  #renderStrength(rule, checked) {
+    const isHeld = Boolean(checked) && !checked.error && checked.strength !== null && !rule.text.includes("~");
+    this.stops = stopsFor(isClasses(this.store));
+    this.slider.max = this.stops.length - 1;
     this.slider.disabled = !isHeld;
-    if (document.activeElement !== this.slider || !isHeld) this.slider.value = stepOf(strength);
-    this.reading.textContent = isHeld ? strengthWords(strength) : checked?.error ? "once the text is right" : "as its spread says";
-    this.slider.setAttribute("aria-valuetext", this.reading.textContent);
+    this.slider.value = stopOf(checked?.strength, this.stops);
+    if (isHeld) this.#read(typeof checked.strength === "number" && isClasses(this.store) ? "soft" : checked.strength);
+    else this.#say(checked?.error ? "once the text is right" : "as its spread says");
+  }
+
+  #read(strength) {
+    this.#say(strengthWords(strength));
+  }
+
+  #say(words) {
+    this.reading.textContent = words;
+    this.slider.setAttribute("aria-valuetext", words);
   }
 
   #renderError(rule, checked) {

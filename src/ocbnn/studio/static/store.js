@@ -47,6 +47,7 @@ export class Store extends EventTarget {
       {
         fit: (fit) => this.#hearFit(fit),
         bands: (bands) => this.emit("bands", bands),
+        result: () => this.reload(),
         changed: ({ revision }) => this.#hearChange(revision),
       },
       { lost: () => this.#say("No connection", true), back: () => this.reload() },

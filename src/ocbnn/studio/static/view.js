@@ -8,7 +8,7 @@ export const column = (store, name) => store.state.table.columns.find((one) => o
 /** Inputs that are amounts, so that one can look along them. */
 export function amounts(store) {
   const { inputs, categories = [] } = store.document.data;
-  return inputs.filter((name) => !categories.includes(name) && column(store, name)?.kind !== "text");
+  return inputs.filter((name) => !categories.includes(name) && column(store, name)?.kind === "number");
 }
 
 export const isClasses = (store) => store.document.data.task === "classification";
@@ -24,20 +24,20 @@ export function viewOf(store) {
   };
 }
 
-export function middle(store, name) {
-  const about = column(store, name);
-  if (!about) return 0;
-  if (about.kind === "text" || (store.document.data.categories ?? []).includes(name)) return about.levels?.[0] ?? "";
-  return Number((((about.low ?? 0) + (about.high ?? 1)) / 2).toPrecision(3));
+/** Names of the plot's axes that have edges of their own. */
+export function shownNames(store) {
+  const view = viewOf(store);
+  return isClasses(store) || view.along.length > 1 ? view.along : [...view.along, view.output];
 }
 
+/** Classes that the output can be. */
+export const labelsOf = (store) => store.state.classes ?? column(store, viewOf(store).output)?.levels ?? [];
+
+/** What the view leaves out, the server fills in: medians, and ranges that show all. */
 export function changeView(store, edit, wait) {
   store.change((saved) => {
     const view = structuredClone(viewOf(store));
     edit(view);
-    for (const name of saved.data.inputs) {
-      if (!view.along.includes(name)) view.at[name] ??= middle(store, name);
-    }
     saved.view = view;
   }, wait);
 }
@@ -53,10 +53,10 @@ function alongFields(store, view) {
   const names = amounts(store);
   const [first, second] = view.along;
   const others = names.filter((name) => name !== first);
-  const parts = [field("Along", choice(names, first, (name) => lookAlong(store, [name, name === second ? "" : second])))];
+  const parts = [field("Along", choice(names, first, (name) => lookAlong(store, [name, name === second ? "" : second]), { "aria-label": "Look along" }))];
   if (others.length) {
     const options = [["", "nothing else"], ...others.map((name) => [name, name])];
-    parts.push(field("and", choice(options, second ?? "", (name) => lookAlong(store, [first, name]))));
+    parts.push(field("and", choice(options, second ?? "", (name) => lookAlong(store, [first, name]), { "aria-label": "And along" })));
   }
   const outputs = [store.document.data.output].flat();
   if (outputs.length > 1) {
@@ -85,29 +85,42 @@ function slider(store, name, about, value) {
   return el("div", { class: "at" }, field(name, range), box);
 }
 
-function otherField(store, view, name) {
-  const about = column(store, name);
-  const value = view.at[name] ?? middle(store, name);
-  const named = about?.kind === "text" || (store.document.data.categories ?? []).includes(name);
-  if (!named) return slider(store, name, about, value);
-  const levels = (about?.levels ?? [value]).map(String);
-  return field(name, choice(levels, String(value), (level) => changeView(store, (it) => {
-    it.at[name] = about.kind === "text" ? level : Number(level);
+/** A column of names is as many inputs as it has names, each 1 or 0: `colour=red`. */
+function namesField(store, view, name, inputs) {
+  const levels = inputs.map((input) => input.slice(name.length + 1));
+  const now = levels[inputs.findIndex((input) => view.at[input] > 0.5)] ?? "";
+  const options = now ? levels : [["", "none of them"], ...levels.map((level) => [level, level])];
+  return field(name, choice(options, now, (level) => changeView(store, (it) => {
+    for (const input of inputs) it.at[input] = input === `${name}=${level}` ? 1 : 0;
   })));
 }
 
+/** The inputs that are held, those of one column of names together. */
+function held(store, view) {
+  const names = store.document.data.categories ?? [];
+  const groups = new Map();
+  for (const input of Object.keys(view.at)) {
+    if (view.along.includes(input)) continue;
+    const owner = names.find((name) => input.startsWith(`${name}=`)) ?? null;
+    groups.set(owner ?? input, [...(groups.get(owner ?? input) ?? []), input]);
+  }
+  return [...groups].map(([name, inputs]) => ({ name, inputs, isNames: names.includes(name) }));
+}
+
 function others(store, view) {
-  const names = store.document.data.inputs.filter((name) => !view.along.includes(name));
-  if (!names.length) return null;
-  const values = names.map((name) => {
-    const value = view.at[name] ?? middle(store, name);
-    return `${name} ${typeof value === "number" ? show(value) : value}`;
+  const groups = held(store, view);
+  if (!groups.length) return null;
+  const words = groups.map(({ name, inputs, isNames }) => {
+    const level = inputs.find((input) => view.at[input] > 0.5)?.slice(name.length + 1) ?? "none";
+    return `${name} ${isNames ? level : show(view.at[name])}`;
   });
+  const fields = groups.map(({ name, inputs, isNames }) =>
+    isNames ? namesField(store, view, name, inputs) : slider(store, name, column(store, name), Number(view.at[name].toPrecision(4))));
   return el(
     "details",
-    { class: "others", open: names.length < 3 },
-    el("summary", {}, `Others at: ${values.join(", ")}`),
-    el("div", { class: "ats" }, names.map((name) => otherField(store, view, name))),
+    { class: "others", open: groups.length < 3 },
+    el("summary", { title: words.join(", ") }, `Others at: ${words.join(", ")}`),
+    el("div", { class: "ats" }, fields),
   );
 }
 
@@ -128,7 +141,7 @@ function rangeFields(store, view, name) {
 }
 
 function ranges(store, view) {
-  const names = isClasses(store) || view.along.length > 1 ? view.along : [...view.along, view.output];
+  const names = shownNames(store);
   return el("details", { class: "ranges" }, el("summary", {}, "Edges of the plot"), el("div", { class: "ats" }, names.map((name) => rangeFields(store, view, name))));
 }
 
@@ -154,7 +167,7 @@ function layers(store, display, hasMap) {
 }
 
 function mapField(store, display) {
-  const labels = column(store, viewOf(store).output)?.levels ?? [];
+  const labels = labelsOf(store);
   const options = isClasses(store)
     ? labels.map((label) => [String(label), `probability of ${label}`])
     : [["mean", "mean"], ["sd", "spread"]];
