@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export MPLBACKEND := Agg
 
-.PHONY: demo test test-slow check reproduce format lock clean help
+.PHONY: demo test test-slow check browser reproduce format lock clean help
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,11 +19,16 @@ $(READY): requirements/lock.txt pyproject.toml
 demo: $(READY) ## reproduce one figure of the paper in about a minute
 	$(BIN)/ocbnn reproduce fig1-left --out results/demo
 
-test: check ## lint, types, layers, tests
+test: check browser ## lint, types, layers, tests
 	$(BIN)/python -m pytest -n 2
 
-test-slow: $(READY) ## the tests that take minutes
+test-slow: $(READY) browser ## the tests that take minutes
 	$(BIN)/python -m pytest -n 2 -m slow
+
+browser: ## Chromium for the studio's tests, from Debian's packages if it is missing
+	@command -v chromium >/dev/null || \
+	    { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } || \
+	    echo "Chromium is missing: the studio's tests in a browser will be skipped."
 
 check: $(READY) ## lint, types and layers only
 	$(BIN)/ruff check .

@@ -70,8 +70,9 @@ def drag(page, first, last):
     """Drag from one place of the plot to another, in units of its axes."""
     place = """([x, y]) => {
         const graph = document.getElementById("graph-one");
-        const { xaxis, yaxis } = graph._fullLayout, box = graph.getBoundingClientRect();
-        return [box.x + xaxis._offset + xaxis.d2p(x), box.y + yaxis._offset + yaxis.d2p(y)];
+        const { xaxis: one, yaxis: two } = graph._fullLayout;
+        const box = graph.getBoundingClientRect();
+        return [box.x + one._offset + one.d2p(x), box.y + two._offset + two.d2p(y)];
     }"""
     page.mouse.move(*page.evaluate(place, first))
     page.mouse.down()
@@ -176,7 +177,7 @@ def test_files_are_taken_or_refused_with_a_reason(studio, chromium, tmp_path):
         page.wait_for_url("**/s/*")
         is_ready(page)
         expect(page.locator("#data")).to_contain_text("30 rows, 3 columns")
-        expect(page.get_by_label("Along")).to_be_visible()
+        expect(page.get_by_label("Look along")).to_be_visible()
 
 
 def test_a_fit_is_stopped_and_all_is_there_after_a_reload(studio, chromium):
@@ -254,7 +255,7 @@ def test_a_rule_is_added_with_the_keyboard_alone(studio, chromium):
         page.keyboard.press("Enter")
         for _ in range(12):
             page.keyboard.press("Tab")
-            label = page.evaluate("document.activeElement.closest('label')?.innerText")
+            label = page.evaluate("document.activeElement.labels?.[0]?.innerText")
             values = {"from": "1", "to": "2", "not between": "-3", "and": "-1"}
             first = (label or "").splitlines()[0] if label else ""
             if first in values:

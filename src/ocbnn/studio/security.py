@@ -19,8 +19,9 @@ _EMPTY = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 HEADERS = {
     # Plotly makes empty styles and fills them by script: those alone are let through.
     "content-security-policy": "default-src 'none'; script-src 'self'; "
-    f"style-src 'self' 'unsafe-hashes' {_EMPTY}; img-src 'self' data: blob:; connect-src 'self'; "
-    "font-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
+    f"style-src 'self' 'unsafe-hashes' {_EMPTY}; img-src 'self' data: blob:; "
+    "connect-src 'self'; font-src 'self'; form-action 'none'; "
+    "frame-ancestors 'none'; base-uri 'none'",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
