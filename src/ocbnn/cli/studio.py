@@ -20,7 +20,7 @@ def studio(
     data: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[DATA.csv | STUDY.toml]",
+            metavar="DATA.csv | STUDY.toml",
             help="A table or a study file to begin with.",
             show_default=False,
         ),
@@ -52,6 +52,8 @@ def studio(
     Serves a page on this machine alone, until Ctrl-C. Sessions are saved as you
     work, and are there again next time.
     """
+    if data is not None and not data.is_file():
+        raise SettingError(f"{data}: there is no such file.")
     server, studio_, listening, address = _prepared(folder, host, port, most)
     if data is not None:
         address = _with_session(address, studio_, data)
@@ -106,15 +108,13 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         made.close()
         raise SettingError(
-            f"--host {host} --port {port}: {error.strerror or error}. Leave --port "
-            "out to take one that is free."
+            f"--host {host} --port {port}: {error.strerror or error}. Without --port, "
+            "one that is free is taken; without --host, loopback."
         ) from None
     return made
 
 
 def _with_session(address: str, studio_: Any, data: Path) -> str:
-    if not data.is_file():
-        raise SettingError(f"{data}: there is no such file.")
     if data.suffix == ".toml":
         session = studio_.store.from_study(data)
     else:
