@@ -3,9 +3,14 @@
 import csv
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+import urllib.request
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -252,20 +257,53 @@ def test_what_needs_a_fit_says_so(studio):
     assert "Fit first" in json.loads(content)["error"]
 
 
+def until_bands(studio, session):
+    """Listen until draws are shown."""
+    address = studio.address + f"{session}/events"
+    with urllib.request.urlopen(address, timeout=120) as stream:
+        for line in stream:
+            if line.startswith(b"event: bands"):
+                break
+
+
+def children(studio, module):
+    """Numbers of the server's processes that run a module."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "cmdline").read_text().split("\0")
+            parent = (path / "stat").read_text().rpartition(")")[2].split()[1]
+        except OSError:
+            continue
+        if f"ocbnn.studio.{module}" in words and int(parent) == studio.process.pid:
+            found.append(int(path.name))
+    return found
+
+
+def test_a_fit_that_crashes_is_told_and_the_server_lives(studio):
+    session = studio.example("fig1-left")
+    plan = {"algorithm": "nuts", "chains": 1, "warmup": 300, "draws": 1_000_000}
+    studio.save(session, lambda d: d.update(inference=plan))
+    studio.json(f"{session}/fit", {"quick": False})
+    until_bands(studio, session)
+    (worker,) = children(studio, "worker")
+    os.kill(worker, signal.SIGKILL)
+    _, state = studio.heard(session)
+    assert state["fit"]["state"] == "failed"
+    assert "SIGKILL" in state["fit"]["message"]
+    (looker,) = children(studio, "looker")
+    os.kill(looker, signal.SIGKILL)
+    time.sleep(1.0)
+    statuses = [studio.ask(f"{session}/prior", {})[0] for _ in range(2)]
+    assert statuses[1] == 200
+
+
 def test_a_fit_that_is_stopped_keeps_what_there_is(studio):
     session = studio.example("fig1-left")
     plan = {"algorithm": "nuts", "chains": 1, "warmup": 300, "draws": 1_000_000}
     studio.save(session, lambda d: d.update(inference=plan))
     studio.json(f"{session}/fit", {"quick": False})
-    seen = []
-    with_bands = studio.address + f"{session}/events"
-    import urllib.request
-
-    with urllib.request.urlopen(with_bands, timeout=120) as stream:
-        for line in stream:
-            seen.append(line)
-            if line.startswith(b"event: bands"):
-                break
+    until_bands(studio, session)
     status, _, content = studio.ask(f"{session}/fit", {})
     assert status == 422
     assert "already" in json.loads(content)["error"]

@@ -14,7 +14,7 @@ async function answer(response) {
   try {
     body = text ? JSON.parse(text) : {};
   } catch {
-    body = { error: text.slice(0, 300) };
+    // What is no JSON was not meant for people.
   }
   if (response.ok) return body;
   throw new ApiError(body.error || `The server answered ${response.status}.`, response.status, body);
@@ -38,6 +38,8 @@ export async function request(method, path, body, signal) {
   if (method !== "GET") {
     options.headers = { "Content-Type": "application/json", "X-Ocbnn": "studio", "X-Page": PAGE };
     options.body = JSON.stringify(body ?? {});
+    // What is saved while a page closes still arrives; browsers allow little of it.
+    options.keepalive = method === "PUT" && options.body.length < 50_000;
   }
   return answer(await send(path, options));
 }

@@ -35,6 +35,7 @@ export class Drawing {
     this.isWrong = false;
     store.on("state document", () => this.render());
     store.on("refused", (words) => this.say(words, true));
+    store.on("saved", ({ words }) => words === "Saved" && this.isWrong && this.say(""));
     sources.addEventListener("change", () => this.render());
     display.addEventListener("tool", () => this.render());
     display.addEventListener("show", () => this.render());

@@ -67,7 +67,7 @@ function moreFields(store) {
 function progressWords(fit) {
   if (!isBusy(fit)) return fit.message || STAGES[fit.state] || "";
   const parts = [fit.stage || STAGES[fit.state]];
-  if (fit.rate) parts.push(`${show(fit.rate)} moves a second`);
+  if (fit.rate) parts.push(`${show(Number(fit.rate.toPrecision(2)))} moves a second`);
   if (fit.note) parts.push(fit.note);
   if (fit.left) parts.push(`about ${duration(fit.left)} left`);
   if (fit.message) parts.push(fit.message);

@@ -12,6 +12,14 @@ export const hues = () => (isDark() ? DARK : LIGHT);
 
 export const hue = (index) => hues()[(((index ?? 0) % 8) + 8) % 8];
 
+const NAMED = { blue: 0, orange: 1, green: 2, purple: 3, pink: 3, cyan: 4, red: 5, yellow: 6, grey: 7, gray: 7 };
+
+/** The colour of a class: its own where all classes are called after colours. */
+export function classHue(labels, k) {
+  const own = labels.map((label) => NAMED[String(label).toLowerCase()]);
+  return hue(own.includes(undefined) ? k : own[k]);
+}
+
 export function look() {
   const dark = isDark();
   return {

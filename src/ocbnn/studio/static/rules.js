@@ -159,6 +159,7 @@ export function setUpRules(node, store) {
     if (!card) return;
     card.more.open = true;
     card.text.focus();
+    card.node.scrollIntoView({ block: "nearest" });
   };
   node.replaceChildren(none, list, form);
 

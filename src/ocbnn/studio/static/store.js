@@ -15,6 +15,8 @@ export class Store extends EventTarget {
   #kept = 0;
   #saving = null;
   #heard = 0;
+  /** Whether the server would not take the last change. */
+  isRefused = false;
 
   constructor(id) {
     super();
@@ -50,7 +52,7 @@ export class Store extends EventTarget {
         result: () => this.reload(),
         changed: ({ revision }) => this.#hearChange(revision),
       },
-      { lost: () => this.#say("No connection", true), back: () => this.reload() },
+      { lost: () => this.#say("No connection", true), back: () => this.#comeBack() },
     );
   }
 
@@ -85,6 +87,12 @@ export class Store extends EventTarget {
     }
   }
 
+  /** The server is there again: hear what is new, and save what it missed. */
+  async #comeBack() {
+    await this.reload();
+    if (this.isDirty) this.flush();
+  }
+
   /** After a conflict: go on with what the other tab made, or put ours in its place. */
   settle(state, keepOurs) {
     this.state = { ...this.state, revision: state.revision };
@@ -104,6 +112,7 @@ export class Store extends EventTarget {
       try {
         const state = await request("PUT", this.path, body);
         this.#kept = edits;
+        this.isRefused = false;
         this.#adopt(state);
       } catch (error) {
         this.#refused(error);
@@ -114,6 +123,7 @@ export class Store extends EventTarget {
   }
 
   #refused(error) {
+    this.isRefused = true;
     if (error.status === 409 && error.body.state) {
       this.#say("Changed elsewhere", true);
       this.emit("conflict", error.body.state);

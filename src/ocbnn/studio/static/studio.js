@@ -51,8 +51,8 @@ function chooseLayers(store, display) {
 function protectEdits(store) {
   addEventListener("beforeunload", (event) => {
     if (!store.isDirty) return;
-    store.flush();
-    event.preventDefault();
+    if (store.isRefused) event.preventDefault();
+    else store.flush();
   });
 }
 

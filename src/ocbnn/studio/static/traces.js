@@ -1,6 +1,6 @@
 /** Functions, rows and rules as Plotly traces. */
 
-import { SYMBOLS, faded, hue, look } from "./look.js";
+import { SYMBOLS, classHue, faded, hue, look } from "./look.js";
 import { show } from "./dom.js";
 
 /** @typedef {{name: string, colour: string, dash: string}} Style */
@@ -58,7 +58,7 @@ function curve(found, style, many) {
 
 function classes(found, style, withLegend) {
   return found.classes.flatMap((label, k) => {
-    const colour = hue(k);
+    const colour = classHue(found.classes, k);
     const line = {
       type: "scatter", mode: "lines", x: found.x, y: found.probability[k],
       name: String(label), legendgroup: `class-${label}`, showlegend: withLegend,
@@ -127,7 +127,7 @@ function marks(x, y, extra) {
 function byClass(columns, output, classesShown) {
   const labels = classesShown ?? [...new Set(columns[output])].map(String).sort();
   return labels.map((label, k) => ({
-    label: String(label), k,
+    label: String(label), k, colour: classHue(labels, k),
     rows: columns[output].flatMap((value, i) => (String(value) === String(label) ? [i] : [])),
   }));
 }
@@ -142,8 +142,8 @@ export function rowTraces(rows, { view, isClasses, inputs, labels }) {
   if (second) return mapRows(columns, view, isClasses, labels);
   const alpha = inputs > 1 ? 0.4 : 0.95;
   if (!isClasses) return [{ ...marks(xs, ys, { opacity: alpha }), hovertemplate: "%{x:.4g}, %{y:.4g}, a row<extra></extra>" }];
-  return byClass(columns, view.output, labels).map(({ label, k, rows: kept }) => ({
-    ...marks(kept.map((i) => xs[i]), kept.map(() => -0.045 * (k + 1)), { symbol: "line-ns-open", size: 9, color: hue(k), opacity: alpha, line: { width: 1.5, color: hue(k) } }),
+  return byClass(columns, view.output, labels).map(({ label, k, colour, rows: kept }) => ({
+    ...marks(kept.map((i) => xs[i]), kept.map(() => -0.045 * (k + 1)), { symbol: "line-ns-open", size: 9, color: colour, opacity: alpha, line: { width: 1.5, color: colour } }),
     hovertemplate: `%{x:.4g}, a row of ${label}<extra></extra>`,
   }));
 }
@@ -155,8 +155,8 @@ function mapRows(columns, view, isClasses, labels) {
     const text = columns[view.output].map((value) => show(value));
     return [{ ...marks(columns[first], columns[second], { opacity: alpha, size: 7 }), text, hovertemplate: `${view.output} %{text}, a row<extra></extra>` }];
   }
-  return byClass(columns, view.output, labels).map(({ label, k, rows: kept }) => ({
-    ...marks(kept.map((i) => columns[first][i]), kept.map((i) => columns[second][i]), { symbol: SYMBOLS[k % 8], color: hue(k), opacity: alpha }),
+  return byClass(columns, view.output, labels).map(({ label, k, colour, rows: kept }) => ({
+    ...marks(kept.map((i) => columns[first][i]), kept.map((i) => columns[second][i]), { symbol: SYMBOLS[k % 8], color: colour, opacity: alpha }),
     name: label, showlegend: true, hovertemplate: `a row of ${label}<extra></extra>`,
   }));
 }

@@ -168,11 +168,9 @@ function layers(store, display, hasMap) {
 
 function mapField(store, display) {
   const labels = labelsOf(store);
-  const options = isClasses(store)
-    ? labels.map((label) => [String(label), `probability of ${label}`])
-    : [["mean", "mean"], ["sd", "spread"]];
+  const options = isClasses(store) ? labels.map(String).map((label) => [label, label]) : [["mean", "mean"], ["sd", "spread"]];
   const now = options.some(([key]) => key === display.show.map) ? display.show.map : options[0]?.[0];
-  return field("Map of", choice(options, now, (map) => display.set({ map })));
+  return field(isClasses(store) ? "Probability of" : "Map of", choice(options, now, (map) => display.set({ map })));
 }
 
 export function setUpView(node, store, display) {
