@@ -136,7 +136,9 @@ def test_classes_and_limits_are_drawn_on_maps():
     view = View(along=["a b", "w"], output="out one")
     drawing = DrawnLimits(kind="limits", view=view, x=(0, 1), y=(1, 2), low=0.25)
     text, _, _ = drawn(drawing, WIDE, view)
-    assert text == "if 0 <= `a b` <= 1 and 1 <= w <= 2 then `out one` >= 0.25"
+    claim = "if 0 <= `a b` <= 1 and 1 <= w <= 2 then `out one` >= 0.25"
+    # The third input has no bounds, so its values are those of rows.
+    assert text == f"{claim} [sampler=like-data]"
 
 
 def test_what_cannot_be_meant_is_refused():

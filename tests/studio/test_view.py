@@ -35,6 +35,14 @@ def test_what_a_view_leaves_open_is_chosen_from_the_data():
     )
 
 
+def test_a_category_is_held_at_its_most_frequent_value():
+    hot = np.eye(3)[rng.choice(3, 50, p=[0.2, 0.2, 0.6])]
+    names = ("dose", "who=a", "who=b", "who=c")
+    X = np.column_stack([ROWS.X[:, 0], hot])
+    seen = window(View(), Rows(X, ROWS.y, Schema(names, ("y",)), 0))
+    np.testing.assert_array_equal(seen.inputs[0, 1:], [0, 0, 1])
+
+
 def test_regions_of_rules_are_shown_unless_they_are_far_away():
     near, far = bound("if 11 <= a <= 14 then y > 0"), bound("if a >= 400 then y > 0")
     assert window(View(), ROWS, [near]).xlim[1] > 14

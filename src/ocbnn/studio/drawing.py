@@ -89,7 +89,7 @@ def rule_text(drawn: Any, seen: Window) -> str:
         case _:
             raise TypeError(drawn)
     sides = [drawn.x] if drawn.y is None or not seen.is_map else [drawn.x, drawn.y]
-    return f"if {_where(sides, seen)} then {claim}"
+    return f"if {_where(sides, seen)} then {claim}{_settings(seen)}"
 
 
 def shape_of(bound: BoundRule, seen: Window) -> dict[str, Any] | None:
@@ -200,6 +200,12 @@ def _two(edges: Sequence[Any]) -> Ends | None:
     return above[0], below[0]
 
 
+def _settings(seen: Window) -> str:
+    """Inputs that are not drawn have no bounds: their values are those of rows."""
+    whole = len(seen.shown) == len(seen.schema.inputs)
+    return "" if whole else " [sampler=like-data]"
+
+
 def _where(sides: Sequence[Ends], seen: Window) -> str:
     names = [seen.schema.inputs[index] for index in seen.shown]
     return " and ".join(
@@ -254,7 +260,8 @@ def _expected(drawn: DrawnCurve, seen: Window, output: str) -> str:
     name = spell_name(seen.schema.inputs[seen.shown[0]])
     sd = drawn.sd or fine(_USUAL_SD * height, seen.limits)
     mean = _polynomial(x, y, _CLOSE * height, name)
-    return f"if {where} then {output} ~ Normal({mean}, {spell_number(sd)})"
+    claim = f"{output} ~ Normal({mean}, {spell_number(sd)})"
+    return f"if {where} then {claim}{_settings(seen)}"
 
 
 def _polynomial(x: np.ndarray, y: np.ndarray, close: float, name: str) -> str:

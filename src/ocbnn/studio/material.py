@@ -12,7 +12,7 @@ from ocbnn.projects.build import choice_for
 from ocbnn.projects.columns import Rows, read_rows
 from ocbnn.projects.source import Source
 from ocbnn.projects.study import Study, study_of
-from ocbnn.rules import BoundRule, Schema, bind, find_conflict, parse_rule
+from ocbnn.rules import BoundRule, Forbidden, Schema, bind, find_conflict, parse_rule
 from ocbnn.studio.document import DataChoice, Document, RuleLine, study_text
 from ocbnn.studio.drawing import in_words, shape_of
 from ocbnn.studio.window import Window, filled_in, window
@@ -171,7 +171,9 @@ def _line(
     if bound is None:
         return said | {"name": "", "words": "", "strength": None, "shape": None}
     shape = None if seen is None else shape_of(bound, seen)
-    strength = bound.rule.strength
+    # Others are held as strictly as their spread and weight say.
+    is_held = isinstance(bound.claim, Forbidden)
+    strength = bound.rule.strength if is_held else None
     return said | {
         "name": bound.name,
         "words": in_words(bound.rule),

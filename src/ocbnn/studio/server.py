@@ -258,6 +258,7 @@ class Studio:
 
     async def _told(self, session: Session) -> AsyncIterator[str]:
         closing = asyncio.create_task(self._closing.wait())
+        coming = None
         try:
             with self._listeners.listening(session.id) as queue:
                 yield _event("fit", self._desk.fit_state(session))
@@ -278,6 +279,8 @@ class Studio:
                     yield _event(name, said)
         finally:
             closing.cancel()
+            if coming is not None:
+                coming.cancel()
 
     async def _file(self, request: Request) -> Response:
         session = self._session(request)

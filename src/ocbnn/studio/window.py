@@ -75,7 +75,7 @@ def window(view: View, rows: Rows, rules: Sequence[BoundRule] = ()) -> Window:
         raise SettingError(f"the view shows {names[0]!r} twice. Choose two inputs.")
     outputs = schema.outputs
     output = 0 if view.output is None else _place(view.output, outputs, "output")
-    at = np.median(rows.X, axis=0)
+    at = _typical(rows)
     for name, value in view.at.items():
         if name in schema.inputs:
             at[schema.inputs.index(name)] = value
@@ -110,6 +110,20 @@ def filled_in(view: View, rows: Rows, rules: Sequence[BoundRule] = ()) -> View:
         output=seen.schema.outputs[seen.output],
         ranges=ranges,
     )
+
+
+def _typical(rows: Rows) -> Float[np.ndarray, " inputs"]:
+    """The median of every input; of a category, its most frequent value."""
+    at = np.median(rows.X, axis=0)
+    groups: dict[str, list[int]] = {}
+    for index, name in enumerate(rows.schema.inputs):
+        column, sign, _ = name.partition("=")
+        if sign and np.isin(rows.X[:, index], (0.0, 1.0)).all():
+            groups.setdefault(column, []).append(index)
+    for places in groups.values():
+        at[places] = 0.0
+        at[places[int(np.argmax(rows.X[:, places].sum(axis=0)))]] = 1.0
+    return at
 
 
 def _place(name: str, names: Sequence[str], kind: str) -> int:

@@ -70,7 +70,29 @@ function classes(found, style, withLegend) {
   });
 }
 
+/** The likeliest class at every place, paler where it is less sure. */
+function likely(found) {
+  const count = found.classes.length;
+  const { ground } = look();
+  const best = found.y.map((_, i) => found.x.map((__, j) => {
+    const shares = found.probability.map((table) => table[i][j]);
+    const k = shares.indexOf(Math.max(...shares));
+    return { k, share: shares[k] };
+  }));
+  const depth = (share) => Math.max(0, (share * count - 1) / (count - 1));
+  return {
+    type: "heatmap", x: found.x, y: found.y, showlegend: false, showscale: false, zsmooth: "fast", opacity: 0.6,
+    // Every class has a stretch of one, from the ground to its own colour.
+    z: best.map((row) => row.map(({ k, share }) => k + 0.98 * depth(share))),
+    zmin: 0, zmax: count,
+    colorscale: found.classes.flatMap((_, k) => [[k / count, ground], [(k + 0.99) / count, classHue(found.classes, k)]]).concat([[1, classHue(found.classes, count - 1)]]),
+    text: best.map((row) => row.map(({ k, share }) => `${found.classes[k]}: ${Math.round(100 * share)} %`)),
+    hovertemplate: "%{text}<extra></extra>",
+  };
+}
+
 function surface(found, chosen) {
+  if (found.kind === "class-map" && !found.classes.map(String).includes(chosen)) return likely(found);
   const bar = { thickness: 12, outlinewidth: 0, len: 0.9, title: { side: "right" } };
   const base = { type: "heatmap", x: found.x, y: found.y, colorscale: look().scale, zsmooth: "best", showlegend: false };
   if (found.kind === "class-map") {

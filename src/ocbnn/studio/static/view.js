@@ -166,11 +166,15 @@ function layers(store, display, hasMap) {
   );
 }
 
+// No label begins so: tables are read without spaces around words.
+const LIKELIEST = " likeliest";
+
 function mapField(store, display) {
   const labels = labelsOf(store);
-  const options = isClasses(store) ? labels.map(String).map((label) => [label, label]) : [["mean", "mean"], ["sd", "spread"]];
+  const chances = labels.map(String).map((label) => [label, `probability of ${label}`]);
+  const options = isClasses(store) ? [[LIKELIEST, "the likeliest class"], ...chances] : [["mean", "mean"], ["sd", "spread"]];
   const now = options.some(([key]) => key === display.show.map) ? display.show.map : options[0]?.[0];
-  return field(isClasses(store) ? "Probability of" : "Map of", choice(options, now, (map) => display.set({ map })));
+  return field("Map of", choice(options, now, (map) => display.set({ map })));
 }
 
 export function setUpView(node, store, display) {
