@@ -10,7 +10,7 @@ from ocbnn.datasets.clinical import FEATURES, clinical_windows, impute
 from ocbnn.inference import PLANS, Plan
 from ocbnn.studies.clinical import SETTINGS
 from ocbnn.studies.motion_problem import limits_rule, load_motions, make_problem
-from ocbnn.studies.toys import TOYS, Toy, smaller
+from ocbnn.studies.toys import TOYS, Toy
 from ocbnn.studio.document import DataChoice, Document, RuleLine, View
 
 _TABLE = "data.csv"
@@ -52,7 +52,7 @@ def _toy(toy: Toy) -> tuple[Document, bytes]:
         ),
         rules=_lines(map(str, toy.rules)),
         network=_SMALL,
-        inference=_said(smaller(toy.plans["best"])),
+        inference=_said(toy.plans["best"]),
         fit=fit,
         view=View(along=inputs, ranges=ranges),
     )

@@ -53,8 +53,8 @@ class Prior:
         if self.reached >= 1:
             return ""
         return (
-            f"A glance, cut short at {self.reached:.0%} of the rules' strength: they "
-            "leave little of what the network would do by itself."
+            f"Before the data: cut short at {self.reached:.0%} of the rules' strength. "
+            "They leave little of what the network does by itself; a fit will obey."
         )
 
 

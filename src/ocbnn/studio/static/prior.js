@@ -47,7 +47,9 @@ export function setUpPrior(node, store, sources, display) {
   const renderWords = () => {
     const { prior, priorBusy, priorError, priorWords } = sources;
     message.classList.toggle("wrong", Boolean(priorError) && !priorBusy);
-    byId("busy").hidden = !priorBusy || !display.show.prior;
+    const aside = priorBusy ? "Computing functions before the data" : prior ? priorWords : "";
+    byId("busy").textContent = aside;
+    byId("busy").hidden = !aside || !display.show.prior;
     if (!display.show.prior) message.textContent = "Not shown.";
     else if (priorBusy) message.textContent = "Computing what your rules say.";
     else if (priorError) message.textContent = priorError;

@@ -117,7 +117,7 @@ class Card {
     this.slider.disabled = !isHeld;
     this.slider.value = stopOf(checked?.strength, this.stops);
     if (isHeld) this.#read(typeof checked.strength === "number" && isClasses(this.store) ? "soft" : checked.strength);
-    else this.#say(checked?.error ? "once the text is right" : "as its spread says");
+    else this.#say(checked?.error ? "once the text is right" : "as its text says");
   }
 
   #read(strength) {
