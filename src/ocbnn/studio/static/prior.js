@@ -47,7 +47,7 @@ export function setUpPrior(node, store, sources, display) {
   const renderWords = () => {
     const { prior, priorBusy, priorError, priorWords } = sources;
     message.classList.toggle("wrong", Boolean(priorError) && !priorBusy);
-    const aside = priorBusy ? "Computing functions before the data" : prior ? priorWords : "";
+    const aside = priorBusy ? "Computing functions before the data" : prior ? priorWords.split(". ")[0] : "";
     byId("busy").textContent = aside;
     byId("busy").hidden = !aside || !display.show.prior;
     if (!display.show.prior) message.textContent = "Not shown.";
