@@ -18,6 +18,7 @@ from ocbnn.bench.problems import target
 from ocbnn.core.stored import FileRows, StoredNumbers
 from ocbnn.inference import HMC, NUTS, SGLD, SMC, SVGD, sample
 from ocbnn.inference.layout import lay_out
+from tests.inference.densities import known_gaussian
 from tests.inference.walks import CrashAfter, CrashError, Quiet
 
 DEVICES = 8
@@ -53,6 +54,7 @@ def problems():
         "chains": (HMC(chains=8, steps=4, **short), first_figure()),
         "chains and rows": (HMC(chains=2, steps=4, **short), rows),
         "nuts": (NUTS(chains=8, max_depth=3, **short), first_figure()),
+        "simple": (SVGD(particles=16, iterations=20), known_gaussian()),
         "particles": (SVGD(particles=16, iterations=20), batches),
         "population": (SMC(particles=16, moves=1, steps=2, polish=1), first_figure()),
         "batches": (SGLD(chains=8, warmup=20, draws=5), batches),
