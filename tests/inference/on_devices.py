@@ -28,7 +28,12 @@ def differences(*names, folder=None):
     """By how much draws on all devices differ from those on one, plan by plan."""
     flags = f"--xla_force_host_platform_device_count={DEVICES}"
     command = [sys.executable, "-m", "tests.inference.on_devices", folder or "", *names]
-    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_ENABLE_X64": "1"}
+    usual = os.environ.get("XLA_FLAGS", "")
+    environment = {
+        **os.environ,
+        "XLA_FLAGS": f"{usual} {flags}",
+        "JAX_ENABLE_X64": "1",
+    }
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=False
     )
