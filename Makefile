@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export MPLBACKEND := Agg
+# Most of a test's time goes into compiling programs that run for a moment. The slow
+# suite has them compiled as users do.
+QUICKLY := --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 
 .PHONY: demo test test-slow check browser reproduce format lock clean help
 
@@ -20,7 +23,7 @@ demo: $(READY) ## reproduce one figure of the paper in about a minute
 	$(BIN)/ocbnn reproduce fig1-left --out results/demo
 
 test: check browser ## lint, types, layers, tests
-	$(BIN)/python -m pytest -n 2
+	XLA_FLAGS="$$XLA_FLAGS $(QUICKLY)" $(BIN)/python -m pytest -n 2
 
 test-slow: $(READY) browser ## the tests that take minutes
 	$(BIN)/python -m pytest -n 2 -m slow

@@ -106,11 +106,15 @@ def test_a_hundred_rules_are_of_several_kinds_and_have_their_points():
 @pytest.mark.parametrize(
     "case",
     [
-        lambda: svgd.share_of_products("svgd", TINY, 1),
+        pytest.param(
+            lambda: svgd.share_of_products("svgd", TINY, 1), marks=pytest.mark.slow
+        ),
         pytest.param(lambda: svgd.growth("many", (2, 4), 1), marks=pytest.mark.slow),
         lambda: predict.share_of_a_pass("predict", 20, 1),
         pytest.param(lambda: predict.memory("predict", 40, 1), marks=pytest.mark.slow),
-        lambda: rules.cost_of_rules("rules", (1, 3), 1),
+        pytest.param(
+            lambda: rules.cost_of_rules("rules", (1, 3), 1), marks=pytest.mark.slow
+        ),
         pytest.param(lambda: start.beginnings("start", 1), marks=pytest.mark.slow),
         pytest.param(lambda: nuts.beside_others("nuts", 1), marks=pytest.mark.slow),
     ],

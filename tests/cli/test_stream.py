@@ -204,6 +204,7 @@ def peak_of_fit(folder, name):
     return int(done.stderr.split()[-1]) / unit, json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_a_file_is_fitted_in_little_memory(tmp_path):
     write_parquet(tmp_path / "rows.parquet", 200_000)
     peak, found = peak_of_fit(tmp_path, "svgd")

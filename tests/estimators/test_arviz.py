@@ -90,30 +90,31 @@ def test_inputs_and_weights_can_be_chosen(model):
     assert data["posterior"]["weights"].shape == (2, 60, 11)
 
 
-def test_particles_and_classes_come_as_they_are():
-    clinic = OCBNNClassifier(
-        "if 3 <= x <= 4 then y in {low} [weight=1]",
+@pytest.fixture(scope="module")
+def clinic():
+    """What a classifier with particles and two inputs hands over."""
+    made = OCBNNClassifier(
+        "if 3 <= age <= 4 and 9 <= draw <= 16 then y in {low} [weight=1]",
         hidden=(3,),
+        inputs=["age", "draw"],
         inference=SVGD(particles=12, iterations=30),
         random_state=0,
-    ).fit(x[:, None], np.where(x > 0, "high", "low"))
-    data = clinic.to_arviz()
-    assert data["posterior"]["f"].shape[:2] == (1, 12)
-    assert data["posterior"]["output"].values.tolist() == ["y = high", "y = low"]
-    assert data["posterior"]["f"].dims == ("chain", "draw", "x", "output")
-    assert data["observed_data"]["y"].values.tolist()[0] == "low"
-    assert set(data["sample_stats"]) == {"lp"}
+    )
+    labels = np.where(x > 0, "high", "low")
+    return made.fit(np.stack([x, x**2], axis=1), labels).to_arviz()
 
 
-def test_several_inputs_are_labelled_by_their_values():
-    plan = SVGD(particles=10, iterations=10)
-    model = OCBNNRegressor(hidden=(2,), inputs=["age", "draw"], inference=plan)
-    model.fit(np.stack([x, x**2], axis=1), np.sin(x))
-    data = model.to_arviz()
-    assert data["posterior"]["f"].dims == ("chain", "draw", "input")
-    assert data["posterior"]["input"].values[0] == "age=-2, draw=4"
-    assert data["constant_data"]["reference_inputs"].shape == (12, 2)
-    assert set(data["constant_data"]) == {"age", "input_draw", "reference_inputs"}
+def test_particles_and_classes_come_as_they_are(clinic):
+    assert clinic["posterior"]["f"].shape[:2] == (1, 12)
+    assert clinic["posterior"]["output"].values.tolist() == ["y = high", "y = low"]
+    assert clinic["posterior"]["f"].dims == ("chain", "draw", "input", "output")
+    assert clinic["observed_data"]["y"].values.tolist()[0] == "low"
+    assert set(clinic["sample_stats"]) == {"lp"}
+
+
+def test_several_inputs_are_labelled_by_their_values(clinic):
+    assert clinic["posterior"]["input"].values[0] == "age=-2, draw=4"
+    assert set(clinic["constant_data"]) == {"age", "input_draw", "reference_inputs"}
 
 
 def test_without_arviz_the_error_says_what_to_install(model, monkeypatch):

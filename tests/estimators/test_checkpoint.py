@@ -22,7 +22,10 @@ def make(kind, folder, **settings):
 
 
 @pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
-@pytest.mark.parametrize("kind", [OCBNNRegressor, OCBNNClassifier])
+@pytest.mark.parametrize(
+    "kind",
+    [OCBNNRegressor, pytest.param(OCBNNClassifier, marks=pytest.mark.slow)],
+)
 def test_a_fit_that_was_cut_short_goes_on_to_the_same_draws(
     kind, tmp_path, monkeypatch
 ):

@@ -115,7 +115,3 @@ def test_classes_and_expectations_have_rows_too():
     odd = clinic.conflicts()["odd"]
     assert odd.against or odd.within_noise
     assert (odd.against + odd.within_noise)[0].observed == {"y": "high"}
-
-
-def test_without_rules_nothing_can_pull():
-    assert "no rules" in str(fitted(inference=POPULATIONS).conflicts())

@@ -37,17 +37,17 @@ def regressor(*rules, **settings):
     return OCBNNRegressor(rules=list(rules), **settings)
 
 
-def draw_of(model, number):
-    stacked = model.draws_.stacked()
-    return jax.tree.map(lambda a: jax.numpy.asarray(a[number]), stacked)
+@pytest.fixture(scope="module")
+def model():
+    return regressor("gap: if 3 <= x <= 5 then y >= 1").fit(X, Y)
 
 
-def test_a_fit_learns_the_data_and_obeys_the_rule_beyond_it():
-    model = regressor("if 3 <= x <= 5 then y >= 1").fit(X, Y)
+def test_a_fit_learns_the_data_and_obeys_the_rule_beyond_it(model):
     assert np.sqrt(np.mean((model.predict(X) - Y) ** 2)) < 0.1
     (check,) = model.check_rules()
     assert check.violation < 0.01
-    free = regressor().fit(X, Y)
+    # A rule that asks for nothing compiles to the same program as one that does.
+    free = regressor("if 3 <= x <= 5 then y >= -1000").fit(X, Y)
     beyond = np.linspace(3, 5, 50)[:, None]
     share = (free.sample_functions(beyond) < 1).mean()
     assert share > 0.3
@@ -59,11 +59,11 @@ def test_a_fit_learns_the_data_and_obeys_the_rule_beyond_it():
         other.check_rules(of=model)
 
 
-def test_rules_as_text_and_as_python_give_the_same_draws():
+def test_rules_as_text_and_as_python_give_the_same_draws(model):
     x, y = ocbnn.inputs("x"), ocbnn.outputs("y")
-    text = regressor("if 3 <= x <= 5 then y >= 1").fit(X, Y)
-    code = regressor(ocbnn.require(y >= 1, where=x.between(3, 5))).fit(X, Y)
-    assert np.array_equal(text.predict(X), code.predict(X))
+    rule = ocbnn.require(y >= 1, where=x.between(3, 5), name="gap")
+    code = regressor(rule).fit(X, Y)
+    assert np.array_equal(model.predict(X), code.predict(X))
 
 
 def test_a_seed_repeats_and_another_seed_differs():
@@ -129,9 +129,9 @@ def test_estimators_work_in_a_pipeline_and_a_grid_search():
     mean, sd = pipe.fit(rows, y).predict(rows, return_std=True)
     assert mean.shape == sd.shape
     grid = GridSearchCV(
-        regressor(inference=STEIN), {"hidden": [(2,), (8,)]}, cv=2, error_score="raise"
+        regressor(inference=STEIN), {"noise": [0.1, 9.0]}, cv=2, error_score="raise"
     )
-    assert grid.fit(rows, y).best_params_["hidden"] in [(2,), (8,)]
+    assert grid.fit(rows, y).best_params_["noise"] in [0.1, 9.0]
     rule = "if 3 <= x <= 5 then y >= 1"
     assert clone(regressor(rule)).get_params()["rules"] == [rule]
 
@@ -150,19 +150,6 @@ def test_a_rule_means_the_same_in_metres_and_in_millimetres():
         for name, share in here.items():
             # What a strength of 10,000 makes of a rounding error of one.
             assert np.isclose(share, there[name], rtol=1e-3, atol=1e-2), name
-
-
-def test_each_rule_reports_its_own_share_of_the_log_density():
-    model = regressor(
-        "high: if 3 <= x <= 5 then y >= 1",
-        "low: if -5 <= x <= -3 then y <= -1",
-        inference=SHORT,
-    ).fit(X, Y)
-    parts = model.log_density_parts()
-    assert set(parts) == {"weights", "rule 'high'", "rule 'low'", "data"}
-    position = draw_of(model, 0)
-    whole = model.target_.logdensity(position)
-    assert np.isclose(whole, sum(model.target_.parts(position).values()), rtol=1e-4)
 
 
 @pytest.mark.slow
@@ -191,7 +178,9 @@ def test_any_equinox_module_can_be_the_network():
     [
         pytest.param("SMC", marks=pytest.mark.slow),
         "svgd",
-        HMC(adapt=True, steps=50, warmup=500, draws=500),
+        pytest.param(
+            HMC(adapt=True, steps=50, warmup=500, draws=500), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_every_inference_can_be_named_or_planned(inference):
@@ -204,7 +193,7 @@ def test_classes_follow_rules_and_probabilities_add_up():
     points = np.concatenate([rng.normal(c, 0.3, (10, 2)) for c in (-2, 2)])
     labels = np.array(["wait"] * 10 + ["treat"] * 10)
     rule = "if -3 <= x0 <= -1 and 1 <= x1 <= 3 then y in {treat} [weight=1]"
-    model = OCBNNClassifier([rule], hidden=(8,), inference=FAST, random_state=0)
+    model = OCBNNClassifier([rule], hidden=(8,), inference=STEIN, random_state=0)
     model.fit(points, labels)
     assert model.score(points, labels) == 1.0
     probabilities = model.predict_proba([[-2.0, 2.0]])
@@ -212,13 +201,19 @@ def test_classes_follow_rules_and_probabilities_add_up():
     assert np.isclose(probabilities.sum(), 1)
     assert model.predict([[-2.0, 2.0]]) == ["treat"]
     assert model.check_rules()[0].violation < 0.05
-    prior = model.sample_prior(points, labels, count=10)
-    assert prior.shape == (10, 20, 2)
+
+
+@pytest.mark.slow
+def test_prior_probabilities_of_classes_add_up():
+    labels = np.where(Y > 0, "treat", "wait")
+    prior = OCBNNClassifier(hidden=(8,), inference=STEIN, random_state=0).sample_prior(
+        X, labels, count=10
+    )
+    assert prior.shape == (10, 25, 2)
     assert np.allclose(prior.sum(axis=-1), 1)
 
 
-def test_a_fitted_model_draws_itself_with_its_rules():
-    model = regressor("gap: if 3 <= x <= 5 then y >= 1", inference=STEIN).fit(X, Y)
+def test_a_fitted_model_draws_itself_with_its_rules(model):
     ax = model.plot(shown=3)
     assert ax.get_xlim()[0] <= -2
     assert ax.get_xlim()[1] >= 5

@@ -91,6 +91,15 @@ def test_second_fits_that_no_one_asked_for_end_with_ones_patience(model, monkeyp
     assert model.explain("cap")["cap"].how == "unknown"
 
 
+def test_each_rule_reports_its_own_share_of_the_log_density(model):
+    parts = model.log_density_parts()
+    assert set(parts) == {"weights", "rule 'wide'", "rule 'cap'", "data"}
+    assert parts["rule 'cap'"] < parts["rule 'wide'"]
+    draw = jax.tree.map(lambda a: jax.numpy.asarray(a[0]), model.draws_.stacked())
+    whole = model.target_.logdensity(draw)
+    assert np.isclose(whole, sum(model.target_.parts(draw).values()), rtol=1e-4)
+
+
 def test_the_page_is_narrow_and_the_dictionary_is_json(found):
     assert len(found) == 2
     assert max(map(len, str(found).split("\n"))) <= 80

@@ -30,7 +30,7 @@ PLANS = [
     pytest.param(SGLD(chains=2, warmup=1000, draws=50, climb=500), marks=SLOW),
     pytest.param(SGHMC(chains=2, warmup=1000, draws=50, climb=500), marks=SLOW),
     VI(iterations=2000, draws=50, local=True),
-    Ensemble(members=10, iterations=1000),
+    pytest.param(Ensemble(members=10, iterations=1000), marks=SLOW),
     pytest.param(Laplace(chains=2, iterations=1500, draws=25), marks=SLOW),
 ]
 
@@ -80,6 +80,10 @@ def test_auto_says_what_it_chose_and_keeps_it_when_saved(tmp_path):
 def test_only_algorithms_that_take_batches_take_a_batch_size():
     with pytest.raises(SettingError, match="MCLMC needs all rows at every step"):
         model(inference="mclmc", batch_size=5).fit(X, Y)
+
+
+@pytest.mark.slow
+def test_an_algorithm_that_takes_batches_is_given_them():
     plan = SGHMC(chains=1, warmup=20, draws=5, thin=1, climb=0)
     with pytest.warns(ocbnn.core.errors.InferenceWarning):
         fitted = model(rules=(), inference=plan, batch_size=5).fit(X, Y)

@@ -112,8 +112,17 @@ def test_particles_report_their_distance_and_no_r_hat():
     assert report.rules[0].rhat is None
 
 
-def test_populations_report_their_evidence_and_temperature():
-    report = regressor(inference=POPULATIONS).fit(X, Y).report()
+@pytest.fixture(scope="module")
+def without_rules():
+    return regressor(inference=POPULATIONS).fit(X, Y)
+
+
+def test_without_rules_nothing_can_pull(without_rules):
+    assert "no rules" in str(without_rules.conflicts())
+
+
+def test_populations_report_their_evidence_and_temperature(without_rules):
+    report = without_rules.report()
     numbers = {number.key: number for number in report.numbers}
     assert len(numbers["log_evidence"].value) == 2
     assert numbers["temperature"].value == 1

@@ -145,6 +145,7 @@ def test_every_setting_comes_back(tmp_path):
         batch_size=np.int64(5), random_state=np.int64(3), weight_scale=np.float64(0.5),
         progress=False,
     )  # fmt: skip
+    assert made.target_.batch_size == 5
     made.save(tmp_path / "m")
     back = ocbnn.load(tmp_path / "m")
     same(back.predict(NEW, return_std=True), made.predict(NEW, return_std=True))
@@ -251,6 +252,7 @@ def test_rules_in_python_code_are_left_out_and_handed_over_again(tmp_path):
         ocbnn.load(tmp_path / "m", rules=BOX)
 
 
+@pytest.mark.slow
 def test_a_sampler_of_ones_own_is_left_out_and_handed_over_again(tmp_path):
     sampler = lambda key, count: jax.random.uniform(key, (count, 1))
     x, y = ocbnn.inputs("x"), ocbnn.outputs("y")
@@ -262,6 +264,7 @@ def test_a_sampler_of_ones_own_is_left_out_and_handed_over_again(tmp_path):
     assert ocbnn.load(tmp_path / "m", rules=rule).check_rules() == made.check_rules()
 
 
+@pytest.mark.slow
 def test_an_optimiser_is_left_out_and_handed_over_again(tmp_path):
     plan = dataclasses.replace(QUICK, optimiser=optax.adam(0.1))
     made = fitted(inference=plan)

@@ -65,11 +65,13 @@ def problems():
     # Imported only now: they use JAX, and JAX must meet the others first.
     from ocbnn.bench.hmc import first_figure
     from ocbnn.bench.problems import target
+    from tests.inference.densities import known_gaussian
 
     rows = target((2, 8, 1), 64, activation="tanh")
     batches = target((2, 8, 1), 64, activation="tanh", batch_size=16)
     short = {"warmup": 12, "draws": 8, "steps": 4, "climb": 20}
     return {
+        "simple": (SVGD(particles=8, iterations=2000), known_gaussian()),
         "particles": (SVGD(particles=8, iterations=40), batches),
         "chains": (HMC(chains=4, **short), first_figure()),
         "rows": (HMC(chains=1, **short), rows),

@@ -1,8 +1,9 @@
 """Four algorithms in a process that is killed again and again.
 
-As a program, `python -m tests.inference.kill_and_resume FOLDER SIZE` runs all four with
-a folder each, saving after every move, and says on standard output which one is moving.
-With `verify` as a third argument it then runs them without a folder and compares.
+As a program, `python -m tests.inference.kill_and_resume FOLDER SIZE NAMES` runs those
+that are named, with a folder each, saving after every move, and says on standard output
+which one is moving. With `verify` as a last argument it then runs them without a folder
+and compares.
 """
 
 import os
@@ -12,15 +13,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 NAMES = ("NUTS", "HMC", "SVGD", "SMC")
 
 
-def plans(size):
+def plans(size, names):
     from ocbnn.inference import HMC, NUTS, SMC, SVGD
 
-    return {
+    found = {
         "NUTS": NUTS(chains=2, warmup=5 * size, draws=10 * size, max_depth=3, climb=5),
         "HMC": HMC(
             chains=2, warmup=5 * size, draws=5 * size, thin=2, steps=3, climb=5,
@@ -29,9 +31,10 @@ def plans(size):
         "SVGD": SVGD(particles=5, iterations=15 * size),
         "SMC": SMC(particles=20, moves=1, steps=5, polish=10 * size, keep=0.9),
     }  # fmt: skip
+    return {name: found[name] for name in names}
 
 
-def child(folder, size, verify):
+def child(folder, size, names, verify):
     import jax
 
     from ocbnn.inference import lane, sample
@@ -53,17 +56,17 @@ def child(folder, size, verify):
     found = {
         name: sample(plan, target, key, progress=Moving(name), checkpoint=folder / name,
                      every=0.0)
-        for name, plan in plans(size).items()
+        for name, plan in plans(size, names).items()
     }  # fmt: skip
     print("finished", flush=True)
     lane._CHUNK_SECONDS = usual
     if verify:
-        for name, plan in plans(size).items():
+        for name, plan in plans(size, names).items():
             assert bits(sample(plan, target, key)) == bits(found[name]), name
         print("same", flush=True)
 
 
-def kill_often(kills, seed, size):
+def kill_often(kills, seed, size, names=NAMES):
     """Kill so often, at random moments; afterwards all runs must have the same bits.
 
     Returns:
@@ -74,30 +77,30 @@ def kill_often(kills, seed, size):
         cache, rounds = Path(name) / "compiled", 0
         while killed.total() < kills:
             rounds += 1
-            folder = Path(name) / f"round-{rounds}"
+            start = partial(_start, Path(name) / f"round-{rounds}", size, names, cache)
             # Each algorithm in turn has its share of what is left.
-            turn = [n for n in NAMES for _ in range(-(-kills // len(NAMES)))]
+            turn = [n for n in names for _ in range(-(-kills // len(names)))]
             while killed.total() < kills:
                 wanted = turn[killed.total()]
-                place = _kill_once(folder, size, cache, rng, wanted)
+                place = _kill_once(start, rng, names[names.index(wanted) :])
                 if place == "finished":
                     break
                 killed[place] += 1
-            said = _start(folder, size, cache, "verify").communicate()[0]
+            said = start("verify").communicate()[0]
             assert "same" in said, said
     return dict(killed)
 
 
-def _kill_once(folder, size, cache, rng, wanted):
+def _kill_once(start, rng, wanted):
     """Where the process was when it was killed."""
-    process = _start(folder, size, cache)
+    process = start()
     place = "starting"
     if rng.random() < 0.1:
         time.sleep(rng.uniform(0.0, 6.0))
     else:
         for line in process.stdout:
             place = line.split()[0]
-            if place == "finished" or NAMES.index(place) >= NAMES.index(wanted):
+            if place in ("finished", *wanted):
                 break
         if place == "finished":
             process.communicate()
@@ -109,7 +112,7 @@ def _kill_once(folder, size, cache, rng, wanted):
     return rest[-1] if rest else place
 
 
-def _start(folder, size, cache, *more):
+def _start(folder, size, names, cache, *more):
     environment = {
         **os.environ,
         "JAX_COMPILATION_CACHE_DIR": str(cache),
@@ -118,7 +121,7 @@ def _start(folder, size, cache, *more):
     }
     program = [sys.executable, "-m", "tests.inference.kill_and_resume"]
     return subprocess.Popen(
-        [*program, str(folder), str(size), *more],
+        [*program, str(folder), str(size), ",".join(names), *more],
         stdout=subprocess.PIPE,
         text=True,
         env=environment,
@@ -127,4 +130,5 @@ def _start(folder, size, cache, *more):
 
 
 if __name__ == "__main__":
-    child(Path(sys.argv[1]), int(sys.argv[2]), len(sys.argv) > 3)
+    folder, size, names, *more = sys.argv[1:]
+    child(Path(folder), int(size), names.split(","), bool(more))

@@ -18,6 +18,7 @@ from ocbnn.bench.problems import target
 from ocbnn.core.stored import FileRows, StoredNumbers
 from ocbnn.inference import HMC, NUTS, SGLD, SMC, SVGD, sample
 from ocbnn.inference.layout import lay_out
+from tests.inference.densities import known_gaussian
 from tests.inference.walks import CrashAfter, CrashError, Quiet
 
 DEVICES = 8
@@ -27,7 +28,12 @@ def differences(*names, folder=None):
     """By how much draws on all devices differ from those on one, plan by plan."""
     flags = f"--xla_force_host_platform_device_count={DEVICES}"
     command = [sys.executable, "-m", "tests.inference.on_devices", folder or "", *names]
-    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_ENABLE_X64": "1"}
+    usual = os.environ.get("XLA_FLAGS", "")
+    environment = {
+        **os.environ,
+        "XLA_FLAGS": f"{usual} {flags}",
+        "JAX_ENABLE_X64": "1",
+    }
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=False
     )
@@ -53,6 +59,7 @@ def problems():
         "chains": (HMC(chains=8, steps=4, **short), first_figure()),
         "chains and rows": (HMC(chains=2, steps=4, **short), rows),
         "nuts": (NUTS(chains=8, max_depth=3, **short), first_figure()),
+        "simple": (SVGD(particles=16, iterations=20), known_gaussian()),
         "particles": (SVGD(particles=16, iterations=20), batches),
         "population": (SMC(particles=16, moves=1, steps=2, polish=1), first_figure()),
         "batches": (SGLD(chains=8, warmup=20, draws=5), batches),

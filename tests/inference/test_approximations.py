@@ -46,6 +46,7 @@ CHAINS = [
         WarmStart(sampler=MCLMC(draws=3000, warmup=1500), iterations=300),
         0.05,
         id="mclmc from an ensemble",
+        marks=pytest.mark.slow,
     ),
 ]
 
@@ -75,7 +76,7 @@ def test_batches_heat_a_chain_by_no_more_than_its_bound(plan):
     assert_moments(values, problem.mean, problem.covariance, size, 0.25)
 
 
-@pytest.mark.parametrize("local", [False, True])
+@pytest.mark.parametrize("local", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_mean_field_vi_finds_the_best_independent_normals(local):
     problem = LinearRegression.make()
     plan = VI(iterations=4000, samples=16, local=local, draws=4000)

@@ -2,10 +2,11 @@
 
 import signal
 
+import jax
 import numpy as np
 import pytest
 
-from tests.inference.in_processes import LOST, finish, start
+from tests.inference.in_processes import LOST, draw, finish, start
 
 
 def program(*words):
@@ -33,10 +34,12 @@ def alone(name, place):
     return place / "alone-0.npz"
 
 
-@pytest.fixture(scope="module")
-def particles(tmp_path_factory):
-    """Made once."""
-    return alone("particles", tmp_path_factory.mktemp("particles"))
+def here(name, place, folder=None):
+    """The draws of this process, in a file."""
+    with jax.enable_x64(True):
+        drawn = draw(name, folder)
+    np.savez(place, *jax.tree.leaves(drawn.positions))
+    return place
 
 
 def check(tmp_path, name, count, expected):
@@ -48,22 +51,17 @@ def check(tmp_path, name, count, expected):
 
 
 @pytest.mark.slow
-def test_four_processes_draw_what_one_draws(tmp_path, particles):
-    check(tmp_path, "particles", 4, particles)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "count"), [("chains", 2), ("chains", 4), ("rows", 2)])
-def test_so_do_others(tmp_path, name, count):
+@pytest.mark.parametrize(
+    ("name", "count"), [("particles", 4), ("chains", 2), ("chains", 4), ("rows", 2)]
+)
+def test_several_processes_draw_what_one_draws(tmp_path, name, count):
     check(tmp_path, name, count, alone(name, tmp_path))
 
 
 @pytest.mark.parametrize("victim", [1, pytest.param(0, marks=pytest.mark.slow)])
-def test_a_lost_process_ends_the_run_and_another_number_goes_on(
-    tmp_path, victim, particles
-):
+def test_a_lost_process_ends_the_run_and_another_number_goes_on(tmp_path, victim):
     folder = tmp_path / "run"
-    ends = together(2, "particles", folder, tmp_path / "lost", str(victim))
+    ends = together(2, "simple", folder, tmp_path / "lost", str(victim))
     assert ends[victim][0] == -signal.SIGKILL
     code, _, said = ends[1 - victim]
     # Without the first, which they meet at, JAX may end the others by itself.
@@ -74,4 +72,8 @@ def test_a_lost_process_ends_the_run_and_another_number_goes_on(
     assert not list(tmp_path.glob("lost-*"))
     saved = sorted(path.name for path in folder.rglob("block-*"))
     assert saved[:2] == ["block-000000.ocbnn", "block-000001.ocbnn"]
-    assert gap(particles, alone("particles", tmp_path)) < 1e-6
+    whole, rest = (
+        here("simple", tmp_path / name, place)
+        for name, place in (("whole.npz", None), ("rest.npz", folder))
+    )
+    assert gap(whole, rest) < 1e-6

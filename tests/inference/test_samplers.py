@@ -45,6 +45,14 @@ EXACT = [
 ]
 
 
+def seldom(plans, *names):
+    """The plans, of which those with these names run in the slow suite only."""
+    marks = {plan.id: [pytest.mark.slow] * (plan.id in names) for plan in plans}
+    return [
+        pytest.param(*plan.values, id=plan.id, marks=marks[plan.id]) for plan in plans
+    ]
+
+
 def assert_moments(values, mean, covariance, size, slack=0.0):
     """Means and covariances within five standard errors, and a share of slack."""
     flat = values.reshape(-1, values.shape[-1])
@@ -64,7 +72,7 @@ def test_exact_samplers_recover_a_correlated_gaussian(plan):
     assert_moments(x, MEAN, COVARIANCE, size)
 
 
-@pytest.mark.parametrize("plan", EXACT[2:5])
+@pytest.mark.parametrize("plan", seldom(EXACT[2:5], "adjusted mclmc", "smc"))
 def test_exact_samplers_recover_the_posterior_of_a_linear_regression(plan):
     problem = LinearRegression.make()
     draws = sample(plan, problem.target, jax.random.key(1))
@@ -74,7 +82,9 @@ def test_exact_samplers_recover_the_posterior_of_a_linear_regression(plan):
     assert_moments(values, problem.mean, problem.covariance, size)
 
 
-@pytest.mark.parametrize("plan", EXACT)
+@pytest.mark.parametrize(
+    "plan", seldom(EXACT, "hmc", "adapted hmc", "nuts from an ensemble")
+)
 def test_exact_samplers_recover_a_banana(plan):
     draws = sample(plan, banana(), jax.random.key(0))
     straight = Banana.straightened(np.asarray(draws.positions, float))

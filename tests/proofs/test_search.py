@@ -26,8 +26,12 @@ def broken_somewhere(bound, draws, number, low, high, activation, rng):
 SQUARE = "if -9 <= x0 <= 9 and -9 <= x1 <= 9 then "
 BALL = "if x0**2 + x1**2 + x2**2 <= 25 then "
 CASES = [
-    ((1, 6, 1), "rbf", "if -9 <= x0 <= 9 then y <= 1.5"),
-    ((2, 5, 1), "tanh", SQUARE + "not (-1 <= y <= 0.5)"),
+    pytest.param(
+        (1, 6, 1), "rbf", "if -9 <= x0 <= 9 then y <= 1.5", marks=pytest.mark.slow
+    ),
+    pytest.param(
+        (2, 5, 1), "tanh", SQUARE + "not (-1 <= y <= 0.5)", marks=pytest.mark.slow
+    ),
     ((3, 4, 4, 1), "relu", BALL + "y <= 3 + x0**2"),
     ((2, 4, 2), "rbf", SQUARE + "y0 + 2 * y1 <= 1 or abs(y0 - x0) <= 2"),
 ]

@@ -12,14 +12,23 @@ from tests.rules.strategies import build, rules
 x, y, action = inputs("x"), outputs("y"), outputs("action")
 
 
-@given(rules)
-@settings(max_examples=200)
-def test_text_of_a_rule_reads_back_as_an_equal_rule(rule):
-    rule = build(rule)
+def check_reads_back(rule):
     again = parse_rule(str(rule))
     assert again == rule
     assert hash(again) == hash(rule)
     assert str(again) == str(rule)
+
+
+@given(rules)
+def test_text_of_a_rule_reads_back_as_an_equal_rule(rule):
+    check_reads_back(build(rule))
+
+
+@pytest.mark.slow
+@given(rules)
+@settings(max_examples=1000)
+def test_texts_of_a_thousand_rules_read_back_as_equal_rules(rule):
+    check_reads_back(build(rule))
 
 
 @pytest.mark.parametrize(

@@ -1,57 +1,34 @@
 """Studies: the problems are the paper's, and results keep their contract."""
 
-import dataclasses
 import json
 
 import numpy as np
 import pytest
 
 from ocbnn.core.errors import SettingError
-from ocbnn.inference import HMC, SMC, SVGD
+from ocbnn.inference import SMC
 from ocbnn.studies import STUDIES, names_for, reproduce
 from ocbnn.studies.measures import bound_rules, region_grid
-from ocbnn.studies.runner import _STUDIES
-from ocbnn.studies.toy_runs import ToyStudy
 from ocbnn.studies.toys import TOYS, smaller
-
-SMALL = HMC(chains=2, steps=5, warmup=20, draws=20)
-PARTICLES = SVGD(particles=8, iterations=30)
+from tests.studies.tiny import CLASSES, REGRESSION, make_tiny
 
 
 @pytest.fixture
 def tiny(monkeypatch):
     """Every preset replaced by the smallest run that has all the parts."""
-    small = {
-        name: dataclasses.replace(
-            toy,
-            plans={"paper": PARTICLES if toy.modes else SMALL, "best": SMALL},
-        )
-        for name, toy in TOYS.items()
-    }
-    for name, toy in small.items():
-        monkeypatch.setitem(_STUDIES, name, ToyStudy(toy))
+    make_tiny(monkeypatch)
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
 
-REGRESSION = {
-    "train_rmse", "violation", "draws_violating", "in_region_sd", "modes", "ess_min",
-    "ess_median", "rhat_max", "acceptance",
-}  # fmt: skip
-CLASSES = {"train_accuracy", "violation", "allowed_probability"}
 
-
-# One of each kind; the others differ from them in numbers only.
-KINDS = ("fig1-left", "fig1-right", "fig4-right")
-
-
+# Tests of the command line run a figure with numbers.
 @pytest.mark.parametrize(
-    "asked", [KINDS, pytest.param(("toys",), marks=pytest.mark.slow)]
+    "asked", ["fig1-right", pytest.param("toys", marks=pytest.mark.slow)]
 )
 def test_a_run_keeps_the_contract(tiny, tmp_path, asked):
-    lines, names = [], [name for one in asked for name in names_for(one)]
-    for one in asked:
-        reproduce(one, preset="best", seed=3, out=tmp_path, say=lines.append)
+    lines, names = [], names_for(asked)
+    reproduce(asked, preset="best", seed=3, out=tmp_path, say=lines.append)
     for name in names:
         result = json.loads((tmp_path / name / "result.json").read_text())
         assert result["study"] == name
@@ -72,13 +49,6 @@ def test_a_run_keeps_the_contract(tiny, tmp_path, asked):
     assert "http" not in page.replace("http-equiv", "")
     assert "$" not in page
     assert len(lines) == len(names)
-
-
-def test_a_quick_run_says_so(tiny, tmp_path):
-    (result,) = reproduce("fig4-right", preset="paper", quick=True, out=tmp_path)
-    assert result["quick"] is True
-    assert result["models"]["ocbnn"]["rhat_max"] is None  # no meaning for SVGD
-    json.dumps(result, allow_nan=False)
 
 
 def test_wrong_names_and_presets_list_the_right_ones(tmp_path):

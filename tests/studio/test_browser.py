@@ -15,10 +15,7 @@ import pytest
 sync_api = pytest.importorskip("playwright.sync_api")
 expect = sync_api.expect
 CHROMIUM = shutil.which("chromium")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-    pytest.mark.xdist_group("browser"),
-]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 # Where pictures of every state go, for those who want to look at them.
 PICTURES = os.environ.get("OCBNN_PICTURES")
 PLAN = {"algorithm": "nuts", "chains": 2, "warmup": 300, "draws": 100}
