@@ -49,8 +49,9 @@ _SOME, _MANY = 500, 2000
 # A short run has this share of the moves, but no fewer than so many.
 _SHORTER, _LEAST_WARMUP, _LEAST_DRAWS = 4, 100, 100
 _POINTS_PER_INPUT = 50
-# As many are enough where points walk, and the steps that they take.
-_WALKERS_PER_INPUT, _WALK = 10, 8
+# As many are enough where points walk, the steps that they take, and from how many
+# inputs on. With one, fixed points lie close enough, and chains move more freely.
+_WALKERS_PER_INPUT, _WALK, _WALK_FROM = 10, 8, 2
 # Points of so many rounds are kept; then the oldest make way.
 _KEPT = 3
 # Training rows that the error is measured on.
@@ -203,12 +204,13 @@ def _with_rooms(
     keys = jax.random.split(key, len(target.rules))
     rules = []
     for term, one in zip(target.rules, keys, strict=True):
-        strict = is_strict(term.bound)
+        strict, inputs = is_strict(term.bound), len(term.bound.schema.inputs)
+        walks = strict and inputs >= _WALK_FROM
         if strict or (explicit and term.bound.is_checkable):
-            each = _WALKERS_PER_INPUT if strict else _POINTS_PER_INPUT
-            usual = max(term.count, each * len(term.bound.schema.inputs))
+            each = _WALKERS_PER_INPUT if walks else _POINTS_PER_INPUT
+            usual = max(term.count, each * inputs)
             term = with_room(term, asked.points or usual, one)  # noqa: PLW2901
-        rules.append(with_reach(term, _WALK) if strict else term)
+        rules.append(with_reach(term, _WALK) if walks else term)
     return dataclasses.replace(target, rules=tuple(rules))
 
 
