@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -9,10 +10,14 @@ import pytest
 import ocbnn
 from ocbnn import HMC, SVGD, OCBNNRegressor, Refinement
 from ocbnn.core.errors import InferenceWarning, SettingError, StorageError
+from ocbnn.estimators.kept_terms import read_term, write_term
 from ocbnn.estimators.refinement import RefinementRecord, as_refinement
-from ocbnn.estimators.refining import Look, _weight, shorter, spread_out
+from ocbnn.estimators.refining import Look, _weight, _with_rooms, shorter, spread_out
 from ocbnn.inference import MCLMC, SMC, WarmStart, loop
 from ocbnn.metrics.worst import Worst, draws_broken_at
+from ocbnn.networks import MLP
+from ocbnn.posterior import GaussianNoise, Target
+from ocbnn.priors import WeightPrior
 from ocbnn.priors.refined import felt_fully, with_found, with_room
 from ocbnn.rules import Schema, bind, custom, inputs, parse_rule
 from tests.inference.walks import bits
@@ -91,6 +96,22 @@ def test_a_soft_rule_gets_points_when_asked_but_keeps_its_price(firm):
     assert first.rules[0].added > 0
     # Fourteen points in the place of two: every one costs what it did.
     assert last.rules[0].strength == pytest.approx(7 * first.rules[0].strength)
+
+
+def test_points_of_a_firm_rule_walk_from_two_inputs_on(firm):
+    assert firm.target_.rules[0].reach is None
+    text = "if -1 <= x0 <= 1 and 0 <= x1 <= 2 then y0 <= 0 [strength={}]"
+    terms = tuple(term_of(text.format(held)) for held in ("firm", "soft"))
+    noise = GaussianNoise.fixed(0.3, 3)
+    target = Target(MLP(2, (3,), 3, "tanh"), WeightPrior(), noise, terms)
+    walking, staying = _with_rooms(target, REFINE, jax.random.key(0), True).rules
+    assert staying.reach is None
+    arrays = {}
+    kind = write_term("here", walking, arrays, data=True)
+    kept = {name: np.asarray(value) for name, value in arrays.items()}
+    again = read_term("here", kind, walking.bound, kept)
+    assert eqx.tree_equal(again.reach, walking.reach)
+    assert walking.reach.steps == 8
 
 
 def test_found_points_cost_what_a_rules_own_do_and_take_nothing_from_them():

@@ -18,6 +18,7 @@ from ocbnn.core.points import (
 )
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.claims import unit_scales
+from ocbnn.priors.refined import with_reach
 from ocbnn.rules import BoundRule, Forbidden
 
 Arrays = Mapping[str, np.ndarray]
@@ -37,6 +38,9 @@ def write_term(
     if isinstance(sampler, RefinedPoints):
         arrays[f"{place}/found"] = sampler.found
         arrays[f"{place}/weight"] = term.law.weight
+        if term.reach is not None:
+            arrays[f"{place}/steps"] = np.asarray(term.reach.steps)
+            arrays[f"{place}/ends"] = np.stack([term.reach.lower, term.reach.upper])
         sampler = sampler.base
     for number, scale in enumerate(jax.tree.leaves(term.scales)):
         arrays[f"{place}/scales/{number}"] = scale
@@ -89,7 +93,12 @@ def _refined(place: str, term: RuleTerm, arrays: Arrays) -> RuleTerm:
         raise StorageError(f"the weight of rule {term.bound.name!r} is not above zero.")
     sampler = RefinedPoints(term.sampler, jnp.asarray(found))
     parts = lambda one: (one.sampler, one.law.weight)
-    return eqx.tree_at(parts, term, (sampler, jnp.asarray(weight)))
+    term = eqx.tree_at(parts, term, (sampler, jnp.asarray(weight)))
+    if f"{place}/steps" not in arrays:
+        return term
+    steps = int(take(arrays, f"{place}/steps", (), "i"))
+    ends = take(arrays, f"{place}/ends", (2, term.points.shape[1]))
+    return with_reach(term, steps, (ends[0], ends[1]))
 
 
 def _sampler(

@@ -18,7 +18,7 @@ class Refinement:
         rounds: How often points are added and the model is fitted again, at most.
         target: The share of draws that may break a rule in the end.
         points: Room for found points, for every rule; None: as many as the rule has of
-            its own, and at least 50 for each input.
+            its own, and at least 10 for each input; 50 where points do not walk.
         starts: From how many places every draw's worst input is searched.
         steps: How many steps from each of them.
         test_points: Fresh points of the region that are looked at besides.

@@ -36,7 +36,7 @@ from ocbnn.metrics.worst import draws_broken_at
 from ocbnn.posterior import Target
 from ocbnn.predictive import Predictive
 from ocbnn.priors import RuleTerm
-from ocbnn.priors.refined import felt_fully, with_found, with_room
+from ocbnn.priors.refined import felt_fully, with_found, with_reach, with_room
 
 # The cost of a violation grows by this much where it was not enough.
 _FACTOR = 3.0
@@ -49,6 +49,11 @@ _SOME, _MANY = 500, 2000
 # A short run has this share of the moves, but no fewer than so many.
 _SHORTER, _LEAST_WARMUP, _LEAST_DRAWS = 4, 100, 100
 _POINTS_PER_INPUT = 50
+# As many are enough where points walk, the steps that they take, and from how many
+# inputs on. With one, fixed points lie close enough, and chains move more freely.
+_WALKERS_PER_INPUT, _WALK, _WALK_FROM = 10, 8, 2
+# Points of so many rounds are kept; then the oldest make way.
+_KEPT = 3
 # Training rows that the error is measured on.
 _MOST_ROWS = 10_000
 # Points this close, in widths of the region, are one.
@@ -108,8 +113,15 @@ def refine_fit(
         draws = _run(model, now, jax.random.fold_in(key_run, number), number, starts)
         starts = _ends(draws, plan)
         key_now = jax.random.fold_in(key_look, number)
-        looks = _look(model, asked, key_now, _MANY if is_full else _SOME)
-        met = all(look.share_broken <= asked.target for look in looks)
+        most = _MANY if is_full else _SOME
+        looks = _look(model, asked, key_now, most)
+        if is_met(looks, asked):
+            # Too good to be true, perhaps.
+            harder = dataclasses.replace(
+                asked, starts=2 * asked.starts, steps=2 * asked.steps
+            )
+            looks = _look(model, harder, jax.random.fold_in(key_now, 1), most)
+        met = is_met(looks, asked)
         is_last = draws.interrupted or (is_full and (met or spent >= asked.rounds))
         added: dict[str, int] = {}
         if not (is_last or met) and spent < asked.rounds:
@@ -122,6 +134,11 @@ def refine_fit(
             break
         is_full = is_full or met or spent >= asked.rounds
     return RefinementRecord(asked.target, _error_is(model), (*rounds,))
+
+
+def is_met(looks: list[Look], asked: Refinement) -> bool:
+    """Whether no rule is broken by more draws than may."""
+    return all(look.share_broken <= asked.target for look in looks)
 
 
 def shorter(plan: Plan) -> Plan | None:
@@ -187,12 +204,13 @@ def _with_rooms(
     keys = jax.random.split(key, len(target.rules))
     rules = []
     for term, one in zip(target.rules, keys, strict=True):
-        if is_strict(term.bound) or (explicit and term.bound.is_checkable):
-            inputs = len(term.bound.schema.inputs)
-            usual = max(term.count, _POINTS_PER_INPUT * inputs)
-            rules.append(with_room(term, asked.points or usual, one))
-        else:
-            rules.append(term)
+        strict, inputs = is_strict(term.bound), len(term.bound.schema.inputs)
+        walks = strict and inputs >= _WALK_FROM
+        if strict or (explicit and term.bound.is_checkable):
+            each = _WALKERS_PER_INPUT if walks else _POINTS_PER_INPUT
+            usual = max(term.count, each * inputs)
+            term = with_room(term, asked.points or usual, one)  # noqa: PLW2901
+        rules.append(with_reach(term, _WALK) if walks else term)
     return dataclasses.replace(target, rules=tuple(rules))
 
 
@@ -264,8 +282,9 @@ def _add_points(
         name, term = look.term.bound.name, look.term
         if look.share_broken <= asked.target or not look.worst.broken.any():
             continue
-        room = max(1, term.found // asked.rounds)
-        start = min(spent * room, term.found - room)
+        kept = min(asked.rounds, _KEPT)
+        room = max(1, term.found // kept)
+        start = min(spent % kept * room, term.found - room)
         depth = np.where(look.worst.broken, -look.worst.slack, 0.0)
         lower, upper = look.worst.points.min(axis=0), look.worst.points.max(axis=0)
         chosen = spread_out(look.worst.points, depth, upper - lower, room)

@@ -25,7 +25,6 @@ from ocbnn.core.types import (
     Position,
     RandomKey,
     Scalar,
-    Site,
 )
 from ocbnn.core.units import Units
 from ocbnn.metrics.rules import broken_at
@@ -33,7 +32,7 @@ from ocbnn.networks import Network
 from ocbnn.predictive import Predictive
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.law import Law
-from ocbnn.priors.slack import slack_at
+from ocbnn.priors.reach import slack_along
 from ocbnn.rules import BoundRule, Condition, Region
 from ocbnn.rules.evaluate import truth
 
@@ -169,17 +168,14 @@ def _starts(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where to begin, and the box that the search stays in."""
     key_points, key_corners = jax.random.split(key)
-    region, felt = term.bound.region, np.asarray(term.points, float)
+    region = term.bound.region
     corners = count // 4 if region.is_box else 0
     begin = term.many(key_points, count - corners)
     if rows is not None and len(inside := rows[region.contains(rows)]):
         # In the place of points, not beside them: the code is compiled for a count.
         chosen = np.linspace(0, len(inside) - 1, min(count // 4, len(inside)))
         begin[: len(chosen)] = inside[chosen.astype(int)]
-    lower, upper = region.box()
-    seen = np.concatenate([begin, felt])
-    lower = np.where(np.isfinite(lower), lower, seen.min(axis=0))
-    upper = np.where(np.isfinite(upper), upper, seen.max(axis=0))
+    lower, upper = term.ends()
     if corners:
         sides = jax.random.bernoulli(key_corners, 0.5, (corners, len(lower)))
         begin = np.concatenate([begin, np.where(np.asarray(sides), upper, lower)])
@@ -233,7 +229,7 @@ def _descend(
     def from_one(weights: Position, start: Input) -> tuple[Input, Scalar, Scalar]:
         function = _in_units(network, units, weights)
         level = jax.value_and_grad(
-            lambda unit: _slack(law, function, lower + unit * width)
+            lambda unit: slack_along(law, function, lower + unit * width)
         )
         first = _Walk(start, *level(start), jnp.full((2,), _STEP, start.dtype))
         move = lambda index, walk: _move(level, inside, index, walk)
@@ -284,15 +280,11 @@ def _at_own(
     """Every draw's slack at a point of its own; values and slopes in standard units."""
 
     def one(weights: Position, point: Input, inner: Input) -> tuple[Array, Array, dict]:
-        slack = _slack(law, _in_units(network, units, weights), point)
+        slack = slack_along(law, _in_units(network, units, weights), point)
         plain = lambda x: network.apply(weights, x)
         return slack, plain(inner), slopes_at(plain, inner, law.slopes)
 
     return jax.vmap(one)(weights, points, standard)
-
-
-def _slack(law: Law, function: Function, x: Input) -> Scalar:
-    return slack_at(law, Site(x, function(x), slopes_at(function, x, law.slopes)))
 
 
 def _in_units(network: Network, units: Units | None, weights: Position) -> Function:

@@ -274,6 +274,7 @@ class Target(eqx.Module):
     ) -> tuple[Float[Array, " rules"], Scalar]:
         """Each rule's `log g` and the data's log likelihood, in one forward pass."""
         laws = [term.law for term in self.rules]
+        points = self._felt_at(position, points)
         groups = alike(laws, points)
         # One block for all rules of a form, however many there are.
         xs = [jnp.stack([points[place] for place in places]) for places in groups]
@@ -294,6 +295,14 @@ class Target(eqx.Module):
             for block, places in zip(split, xs, strict=True)
         ]
         return log_gs(laws, groups, xs, ys, self.function(position)), data
+
+    def _felt_at(
+        self, position: Model, points: Sequence[Float[Array, "_ inputs"]]
+    ) -> list[Float[Array, "_ inputs"]]:
+        """The points, those of rules with a reach moved to where they are felt."""
+        function = self.function(jax.tree.map(jax.lax.stop_gradient, position))
+        pairs = zip(self.rules, points, strict=True)
+        return [term.felt_at(xs, function) for term, xs in pairs]
 
     def function(self, position: Model) -> Function:
         """The function of one position, from and to a person's units."""

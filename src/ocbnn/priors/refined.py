@@ -13,6 +13,8 @@ from jaxtyping import Float
 
 from ocbnn.core.points import RefinedPoints
 from ocbnn.core.types import RandomKey
+from ocbnn.priors.claims import Edge
+from ocbnn.priors.reach import Reach
 from ocbnn.priors.term import RuleTerm
 
 
@@ -30,6 +32,27 @@ def with_room(term: RuleTerm, count: int, key: RandomKey) -> RuleTerm:
     parts = lambda one: (one.sampler, one.points, one.law.weight)
     sampler = RefinedPoints(term.sampler, found)
     return eqx.tree_at(parts, term, (sampler, points, weight))
+
+
+def with_reach(
+    term: RuleTerm, steps: int, ends: tuple[np.ndarray, np.ndarray] | None = None
+) -> RuleTerm:
+    """The same rule, whose points walk so many steps for each function.
+
+    Only what is forbidden has an edge to walk to; other rules stay as they are.
+
+    Args:
+        term: The rule.
+        steps: How many steps.
+        ends: The box that points stay in; left out, the one around the region.
+    """
+    if not isinstance(term.law.held, Edge):
+        return term
+    region = term.bound.region
+    lower, upper = (jnp.asarray(end, float) for end in ends or term.ends())
+    reach = Reach(lower, upper, None if region.is_box else region.condition, steps)
+    there = lambda one: one.reach
+    return eqx.tree_at(there, term, reach, is_leaf=lambda leaf: leaf is None)
 
 
 def with_found(

@@ -19,7 +19,11 @@ from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar
 from ocbnn.priors.claims import AtomScales, Edge, atom_scales, unit_scales
 from ocbnn.priors.law import Law
 from ocbnn.priors.placing import check_own_sampler, make_sampler, point_count
+from ocbnn.priors.reach import Reach
 from ocbnn.rules import BoundRule, CustomTerm, Forbidden
+
+# Points that are looked at to see where a region with open sides ends.
+_SEEN = 4096
 
 
 class RuleTerm(eqx.Module):
@@ -28,6 +32,7 @@ class RuleTerm(eqx.Module):
     law: Law
     sampler: PointSampler
     points: Inputs  # fixed for algorithms with an exact target
+    reach: Reach | None  # how far points walk for each function; None: they stay
     said: Aside[BoundRule] = eqx.field(static=True)
 
     def __init__(
@@ -38,7 +43,7 @@ class RuleTerm(eqx.Module):
         scales: AtomScales = (),
     ) -> None:
         self.law = Law(bound, scales)
-        self.sampler, self.points = sampler, points
+        self.sampler, self.points, self.reach = sampler, points, None
         self.said = Aside(bound)
 
     @property
@@ -59,6 +64,21 @@ class RuleTerm(eqx.Module):
     def fresh(self, key: RandomKey) -> Inputs:
         """New points, for algorithms that redraw them at every step."""
         return self.sampler.sample(key, self.count)
+
+    def felt_at(self, points: Inputs, function: Function) -> Inputs:
+        """Where one function feels the rule, whose points start at `points`."""
+        if self.reach is None:
+            return points
+        return self.reach.walked(self.law, function, points)
+
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """The box around the region; open sides end where the rule's own points do."""
+        lower, upper = self.bound.region.box()
+        if np.isfinite([lower, upper]).all():
+            return lower, upper
+        seen = self.many(jax.random.key(0), _SEEN)
+        lower = np.where(np.isfinite(lower), lower, seen.min(axis=0))
+        return lower, np.where(np.isfinite(upper), upper, seen.max(axis=0))
 
     @property
     def found(self) -> int:

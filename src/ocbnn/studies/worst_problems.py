@@ -18,6 +18,9 @@ ROWS = 200
 _MIX = ("cement", "water", "superplasticizer", "age")
 # A table's network: enough to fit, and few enough weights for many fits.
 _NETWORK = {"hidden": (20,), "activation": "tanh"}
+# One that can level off: with a single layer, a function that is steep between rows is
+# as steep in the corners of a region of many inputs.
+_DEEPER = {"hidden": (20, 20), "activation": "tanh"}
 _PAPER = {
     "hidden": (10,),
     "activation": "rbf",
@@ -34,11 +37,13 @@ class Material:
         X: Inputs.
         y: Outputs, or class labels.
         model: From a strength and further settings to a model.
+        allowed: From rows and predictions to the nearest that the rule allows.
     """
 
     X: np.ndarray
     y: np.ndarray
     model: Callable[..., Model]
+    allowed: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +73,11 @@ def _box(names: Any, low: np.ndarray, high: np.ndarray) -> str:
     return " and ".join(f"{a!r} <= {name} <= {b!r}" for name, a, b in sides)
 
 
+def _within(X: np.ndarray, low: Any, high: Any) -> np.ndarray:
+    inside = np.greater_equal(X, low) & np.less_equal(X, high)
+    return np.all(inside, axis=1)
+
+
 def _gap(seed: int) -> Material:
     toy = TOYS["fig1-left"]
     text = "gap: if -0.3 <= x <= 0.3 then 2.5 <= y <= 3 [strength={}]"
@@ -77,6 +87,7 @@ def _gap(seed: int) -> Material:
         lambda held, **more: OCBNNRegressor(
             text.format(held), noise=0.1, **_PAPER, **more
         ),
+        lambda X, y: np.where(np.abs(X[:, 0]) <= 0.3, np.clip(y, 2.5, 3.0), y),
     )
 
 
@@ -89,6 +100,7 @@ def _green(seed: int) -> Material:
         toy.X,
         toy.y,
         lambda held, **more: OCBNNClassifier(text.format(held), **_PAPER, **more),
+        lambda X, y: np.where(_within(X, [1, -2], [3, 0]), "green", y),
     )
 
 
@@ -105,6 +117,7 @@ def _concrete(seed: int) -> Material:
         lambda held, **more: OCBNNRegressor(
             text.format(held), **names, **_NETWORK, **more
         ),
+        lambda X, y: np.maximum(y, 0.0),
     )
 
 
@@ -127,8 +140,9 @@ def _clinical(seed: int) -> Material:
         X,
         y,
         lambda held, **more: OCBNNClassifier(
-            text.format(options[held]), **names, **_NETWORK, **more
+            text.format(options[held]), **names, **_DEEPER, **more
         ),
+        lambda X, y: np.where(_within(X, low, high), "act", y),
     )
 
 
@@ -143,8 +157,9 @@ def _motion(seed: int) -> Material:
         X,
         y,
         lambda held, **more: OCBNNRegressor(
-            limits_rule(problem, f"strength={held}"), **names, **_NETWORK, **more
+            limits_rule(problem, f"strength={held}"), **names, **_DEEPER, **more
         ),
+        lambda X, y: np.clip(y, *problem.limits),
     )
 
 
