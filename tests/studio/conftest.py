@@ -74,8 +74,8 @@ class Client:
 
 
 @contextmanager
-def running(folder, *options):
-    """A studio in a process of its own."""
+def started(folder, *options):
+    """A studio in a process of its own, and the address that it prints."""
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "ocbnn.cli", "studio", "--no-browser"),
@@ -87,16 +87,22 @@ def running(folder, *options):
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     try:
-        address = process.stdout.readline().strip()
-        assert re.match(r"http://127\.0\.0\.1:\d+/", address), process.stderr.read()
-        client = Client(address)
-        client.process = process
-        yield client
+        yield process, process.stdout.readline().strip()
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
         if not process.stdout.closed:
             process.communicate(timeout=60)
+
+
+@contextmanager
+def running(folder, *options):
+    """A client of a studio on loopback."""
+    with started(folder, *options) as (process, address):
+        assert re.match(r"http://127\.0\.0\.1:\d+/", address), process.stderr.read()
+        client = Client(address)
+        client.process = process
+        yield client
 
 
 @pytest.fixture(scope="session")

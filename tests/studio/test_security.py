@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 from starlette.responses import PlainTextResponse
 
 from ocbnn.studio.security import Guard
+from tests.studio.conftest import started
 
 PORT = 8765
 
@@ -113,22 +111,8 @@ def test_beyond_loopback_a_token_is_needed():
 
 
 def test_the_token_is_printed_where_others_can_reach_the_studio(tmp_path):
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "ocbnn.cli", "studio", "--no-browser"),
-            *("--host", "0.0.0.0", "--folder", str(tmp_path / "studio")),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    try:
-        address = process.stdout.readline()
+    with started(tmp_path / "studio", "--host", "0.0.0.0") as (_, address):
         assert "?token=" in address
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.mark.parametrize(

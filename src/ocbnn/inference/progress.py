@@ -8,6 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 from ocbnn.core.errors import SettingError
 
 _PLAIN_SECONDS = 10.0
+# Less time than this tells no pace.
+_GLANCE = 1e-3
 
 
 @runtime_checkable
@@ -65,48 +67,83 @@ class _Silent:
         """Say nothing."""
 
 
+class Pace:
+    """How far a run is, how fast it goes, and how long it will take."""
+
+    def __init__(self, total: int | None = None) -> None:
+        self._total, self._done, self._before = total, 0, 0
+        self._started = time.monotonic()
+
+    def resume(self, count: int) -> None:
+        """Some moves were made before, in another process."""
+        self._before = count
+
+    def advance(self, count: int) -> None:
+        """Some more moves are made."""
+        if not self._done:
+            # Compilation is over; what it took says nothing of what is left.
+            self._started = time.monotonic()
+        self._done += count
+
+    @property
+    def seconds(self) -> float:
+        """Since the first move was told of, or since the start."""
+        return time.monotonic() - self._started
+
+    @property
+    def share(self) -> float | None:
+        """Of all moves, if their number is known."""
+        if self._total is None:
+            return None
+        return min(1.0, (self._before + self._done) / max(self._total, 1))
+
+    @property
+    def rate(self) -> float | None:
+        """Moves a second; one report tells no pace."""
+        gone = self.seconds
+        return self._done / gone if self._done and gone > _GLANCE else None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds, if they can be told."""
+        rate = self.rate
+        if self._total is None or rate is None:
+            return None
+        return max(self._total - self._before - self._done, 0) / rate
+
+
 class _Plain(_Silent):
     """A line now and then, for logs and pipes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._label, self._done, self._before = "", 0, 0
-        self._total: int | None = None
-        self._started = self._spoken = time.monotonic()
+        self._label, self._pace = "", Pace()
+        self._spoken = time.monotonic()
 
     def begin(self, label: str, total: int | None) -> None:
-        self._label, self._total, self._done, self._before = label, total, 0, 0
-        self._started = self._spoken = time.monotonic()
+        self._label, self._pace = label, Pace(total)
+        self._spoken = time.monotonic()
 
     def resume(self, count: int, note: str) -> None:
-        self._before = count
+        self._pace.resume(count)
         self._say(note)
 
     def advance(self, count: int, note: str) -> None:
         with self._lock:
+            self._pace.advance(count)
             now = time.monotonic()
-            if not self._done:
-                # Compilation is over; what it took says nothing of what is left.
-                self._started = now
-            self._done += count
             if now - self._spoken < _PLAIN_SECONDS:
                 return
             self._spoken = now
-            gone = now - self._started
-            if self._total is None:
-                self._say(f"{note}, {gone:.0f} s so far")
+            share, left = self._pace.share, self._pace.left
+            if share is None:
+                self._say(f"{note}, {self._pace.seconds:.0f} s so far")
                 return
-            done = self._before + self._done
-            share = f"{100 * done / max(self._total, 1):.0f} %, {note}"
-            if not gone:
-                # One report tells no pace.
-                self._say(share)
-                return
-            left = gone * max(self._total - done, 0) / max(self._done, 1)
-            self._say(f"{share}, about {left:.0f} s left")
+            rest = "" if left is None else f", about {left:.0f} s left"
+            self._say(f"{100 * share:.0f} %, {note}{rest}")
 
     def finish(self, note: str) -> None:
-        self._say(f"{note} ({time.monotonic() - self._started:.1f} s)")
+        self._say(f"{note} ({self._pace.seconds:.1f} s)")
 
     def _say(self, text: str) -> None:
         print(f"{self._label}: {text}", file=sys.stderr, flush=True)

@@ -17,10 +17,14 @@ _PAGE = """<!doctype html>
 <style>
 body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
   font: 1rem/1.5 system-ui, sans-serif; color: #222; background: #fff; }}
+img {{ max-width: 100%; }}
+table {{ border-collapse: collapse; }}
+th, td {{ text-align: left; padding: 0.2rem 1rem 0.2rem 0; vertical-align: top; }}
+th {{ border-bottom: 1px solid #888; }}
 pre {{ font: 0.9rem/1.5 ui-monospace, monospace; white-space: pre-wrap; }}
 </style>
 <h1>{title}</h1>
-<pre>{text}</pre>
+{body}
 </html>
 """
 
@@ -44,5 +48,10 @@ def read_report(path: Path) -> tuple[str, dict[str, Any]]:
 
 def write_html(out: Path, folder: Path, text: str) -> None:
     """The report as a web page that needs nothing else."""
-    page = _PAGE.format(title=html.escape(folder.name), text=html.escape(text))
+    page = web_page(folder.name, f"<pre>{html.escape(text)}</pre>")
     replace_file(out, page.encode())
+
+
+def web_page(title: str, body: str) -> str:
+    """A page in the house style; the body is HTML already."""
+    return _PAGE.format(title=html.escape(title), body=body)

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Text = str
 _MOST_RULES, _MOST_TEXT = 200, 4000
 
 

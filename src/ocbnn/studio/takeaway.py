@@ -9,27 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ocbnn.inference import PLANS
+from ocbnn.projects.reporting import web_page
 from ocbnn.projects.study import Study
 from ocbnn.studio.document import Document, study_text
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<style>
-body {{ max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
-  font: 1rem/1.5 system-ui, sans-serif; color: #222; background: #fff; }}
-img {{ max-width: 100%; }}
-table {{ border-collapse: collapse; }}
-th, td {{ text-align: left; padding: 0.2rem 1rem 0.2rem 0; vertical-align: top; }}
-th {{ border-bottom: 1px solid #888; }}
-pre {{ font: 0.85rem/1.5 ui-monospace, monospace; white-space: pre-wrap; }}
-</style>
-<h1>{title}</h1>
-{body}
-</html>
-"""
 
 
 def study_archive(folder: Path, document: Document) -> bytes:
@@ -55,7 +37,7 @@ def report_page(document: Document, result: dict[str, Any], picture: bytes) -> s
         _block("All of the report", result.get("report", "")),
         _block("The study", study_text(document)),
     ]
-    return _PAGE.format(title=html.escape(document.title), body="\n".join(parts))
+    return web_page(document.title, "\n".join(parts))
 
 
 def python_code(document: Document, study: Study) -> str:

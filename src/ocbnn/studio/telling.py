@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ocbnn.inference.progress import Reporter
+from ocbnn.inference.progress import Pace, Reporter
 from ocbnn.posterior import Model, Target
 from ocbnn.predictive import Predictive
 
@@ -45,9 +45,8 @@ class Teller:
         self.stage, self._which, self._look = stage, which, look
         self._lock = threading.Lock()
         self._kept: list[Any] = []
-        self._total: int | None = None
-        self._done, self._before = 0, 0
-        self._began = self._told = self._looked = time.monotonic()
+        self._pace = Pace()
+        self._told = self._looked = time.monotonic()
 
     def __enter__(self) -> Reporter:
         return self
@@ -57,22 +56,19 @@ class Teller:
 
     def begin(self, label: str, total: int | None) -> None:
         """A run starts."""
-        self._total, self._done, self._before = total, 0, 0
-        self._began = time.monotonic()
+        self._pace = Pace(total)
         self._say(f"{label}: compiling")
 
     def resume(self, count: int, note: str) -> None:
         """Some of it was done before."""
-        self._before = count
+        self._pace.resume(count)
         self._say(note)
 
     def advance(self, count: int, note: str) -> None:
         """Some more moves are done."""
         with self._lock:
+            self._pace.advance(count)
             now = time.monotonic()
-            if not self._done:
-                self._began = now
-            self._done += count
             if now - self._told >= _PROGRESS_SECONDS:
                 self._told = now
                 self._say(note)
@@ -100,19 +96,6 @@ class Teller:
         tell("bands", which=self._which, **self._look(found))
 
     def _say(self, note: str) -> None:
-        passed = max(time.monotonic() - self._began, 1e-3)
-        rate = self._done / passed if self._done else None
-        done = self._before + self._done
-        share = left = None
-        if self._total:
-            share = min(1.0, done / self._total)
-            if rate:
-                left = max(self._total - done, 0) / rate
-        tell(
-            "progress",
-            stage=self.stage,
-            note=note,
-            share=share,
-            rate=rate,
-            left=left,
-        )
+        pace = self._pace
+        far = {"share": pace.share, "rate": pace.rate, "left": pace.left}
+        tell("progress", stage=self.stage, note=note, **far)
