@@ -72,6 +72,14 @@ class Client:
                         break
         return seen, self.json(session)
 
+    def until_bands(self, session):
+        """Listen until draws are shown."""
+        address = self.address + f"{session}/events"
+        with urllib.request.urlopen(address, timeout=120) as stream:
+            for line in stream:
+                if line.startswith(b"event: bands"):
+                    break
+
 
 @contextmanager
 def started(folder, *options):

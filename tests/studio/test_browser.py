@@ -187,7 +187,7 @@ def test_a_fit_is_stopped_and_all_is_there_after_a_reload(studio, chromium):
         page.get_by_role("button", name="Fit", exact=True).click()
         said = page.locator("#fit .message").first
         expect(said).to_contain_text("moves a second", timeout=SECONDS)
-        page.wait_for_timeout(2000)
+        studio.until_bands(session)
         page.reload()
         is_ready(page)
         expect(said).to_contain_text("moves a second", timeout=SECONDS)

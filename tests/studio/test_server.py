@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 import zipfile
 from pathlib import Path
 
@@ -257,15 +256,6 @@ def test_what_needs_a_fit_says_so(studio):
     assert "Fit first" in json.loads(content)["error"]
 
 
-def until_bands(studio, session):
-    """Listen until draws are shown."""
-    address = studio.address + f"{session}/events"
-    with urllib.request.urlopen(address, timeout=120) as stream:
-        for line in stream:
-            if line.startswith(b"event: bands"):
-                break
-
-
 def children(studio, module):
     """Numbers of the server's processes that run a module."""
     found = []
@@ -285,7 +275,7 @@ def test_a_fit_that_crashes_is_told_and_the_server_lives(studio):
     plan = {"algorithm": "nuts", "chains": 1, "warmup": 300, "draws": 1_000_000}
     studio.save(session, lambda d: d.update(inference=plan))
     studio.json(f"{session}/fit", {"quick": False})
-    until_bands(studio, session)
+    studio.until_bands(session)
     (worker,) = children(studio, "worker")
     os.kill(worker, signal.SIGKILL)
     _, state = studio.heard(session)
@@ -303,7 +293,7 @@ def test_a_fit_that_is_stopped_keeps_what_there_is(studio):
     plan = {"algorithm": "nuts", "chains": 1, "warmup": 300, "draws": 1_000_000}
     studio.save(session, lambda d: d.update(inference=plan))
     studio.json(f"{session}/fit", {"quick": False})
-    until_bands(studio, session)
+    studio.until_bands(session)
     status, _, content = studio.ask(f"{session}/fit", {})
     assert status == 422
     assert "already" in json.loads(content)["error"]

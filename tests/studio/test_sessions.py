@@ -79,10 +79,7 @@ def test_nothing_is_lost_when_the_server_is_killed(tmp_path):
         plan = {"algorithm": "nuts", "chains": 1, "warmup": 300, "draws": 1_000_000}
         studio.save(session, lambda d: d.update(title="mine", inference=plan))
         studio.json(f"{session}/fit", {"quick": False})
-        with urllib.request.urlopen(studio.address + f"{session}/events") as stream:
-            for line in stream:
-                if line.startswith(b"event: bands"):
-                    break
+        studio.until_bands(session)
         os.kill(studio.process.pid, signal.SIGKILL)
         studio.process.wait()
     with running(folder) as studio:
