@@ -9,15 +9,15 @@ import dataclasses
 import time
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 from scipy.special import logsumexp, softmax
 
 from ocbnn.core.randomness import key_from
 from ocbnn.core.units import Units
 from ocbnn.estimators.rulebook import make_terms
-from ocbnn.inference.parts import parts_at
 from ocbnn.networks import MLP
 from ocbnn.posterior import Categorical, GaussianNoise, Model, Target
 from ocbnn.predictive import Predictive
@@ -27,7 +27,7 @@ from ocbnn.projects.study import Study
 from ocbnn.rules import BoundRule
 
 _PARTICLES, _FEW, _WIDE = 256, 100, 5000
-_MOVES, _LAST_MOVES = 4, 12
+_MOVES, _LAST_MOVES = 6, 24
 _SECONDS = 1.0
 # Steps are as long as this share of them being taken allows.
 _TAKEN = 0.3
@@ -139,12 +139,8 @@ class _Crowd:
         return logs
 
     def _logs(self, positions: Model) -> Float[np.ndarray, " n"]:
-        total = np.zeros(self._count)
-        for target in self._targets:
-            parts = parts_at(target, positions)
-            names = [name for name in parts if name.startswith("rule ")]
-            for name in names:
-                total += np.asarray(parts[name], float)
+        found = [_log_g(target, positions) for target in self._targets]
+        total = np.sum([np.asarray(one, float) for one in found], axis=0)
         return np.where(np.isnan(total), -np.inf, total)
 
     def _fresh(self) -> Model:
@@ -160,6 +156,12 @@ class _Crowd:
         places = (np.arange(self._count) + self._rng.random()) / self._count
         found = np.searchsorted(np.cumsum(shares), places)
         return np.minimum(found, self._count - 1)
+
+
+@eqx.filter_jit
+def _log_g(target: Target, positions: Model) -> Float[Array, " n"]:
+    """What the rules add to the prior; there are no data."""
+    return jax.vmap(lambda one: target.split(one)[1])(positions)
 
 
 def _next(logs: Float[np.ndarray, " n"], now: float) -> float:
