@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 BOX = "box: if -1 <= x <= 1 then not (-5 <= y <= 3)"
@@ -120,6 +121,16 @@ def test_tables_are_uploaded_and_looked_at(studio):
     assert data["missing"] == "drop"
     assert state["problem"] is None
     assert "who=a" in state["document"]["view"]["at"]
+
+
+def test_parquet_files_are_taken_as_well(studio):
+    content = io.BytesIO()
+    rows = {"dose": [i / 10 for i in range(30)], "effect": [i % 7 for i in range(30)]}
+    pl.DataFrame(rows).write_parquet(content)
+    found = studio.json("/api/upload?name=trial.parquet", content.getvalue())
+    state = studio.json(f"/api/sessions/{found['id']}")
+    assert state["table"]["rows"] == 30
+    assert state["document"]["data"]["file"] == "trial.parquet"
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def python_code(document: Document, study: Study) -> str:
         f"y = table[{asked!r}]",
         "",
         f"model = ocbnn.{kind}(",
-        *textwrap.indent(",\n".join(settings), "    ").splitlines(),
+        *textwrap.indent(",\n".join([*settings, ""]), "    ").splitlines(),
         ")",
         f"model.fit(X, y{'' if refine is None else f', refine={refine!r}'})",
         "print(model.report())",
@@ -104,8 +104,8 @@ def _categories(document: Document) -> list[str]:
 
 
 def _rule_list(document: Document) -> str:
-    texts = [f"        {rule.text!r}," for rule in document.active]
-    return "[\n" + "\n".join(texts) + "\n    ]" if texts else "[]"
+    texts = [f"    {rule.text!r}," for rule in document.active]
+    return "[\n" + "\n".join(texts) + "\n]" if texts else "[]"
 
 
 def _inference(document: Document, study: Study) -> str:
