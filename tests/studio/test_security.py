@@ -7,7 +7,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from ocbnn.studio.security import Guard
-from tests.studio.conftest import started
+from tests.studio.conftest import Client, started
 
 PORT = 8765
 
@@ -113,6 +113,9 @@ def test_beyond_loopback_a_token_is_needed():
 def test_the_token_is_printed_where_others_can_reach_the_studio(tmp_path):
     with started(tmp_path / "studio", "--host", "0.0.0.0") as (_, address):
         assert "?token=" in address
+        far = Client(address.partition("?")[0])
+        assert far.ask("/")[0] == 401
+        assert far.ask("/", headers={"host": "evil.example"}.items())[0] == 421
 
 
 @pytest.mark.parametrize(

@@ -57,11 +57,11 @@ def studio(
     server, studio_, listening, address = _prepared(folder, host, port, most)
     if data is not None:
         address = _with_session(address, studio_, data)
-    typer.echo(address)
-    note("the studio is open at this address. Ctrl-C ends it; sessions are kept.")
-    if browser:
-        webbrowser.open(address)
     with contextlib.suppress(KeyboardInterrupt):
+        typer.echo(address)
+        note("the studio is open at this address. Ctrl-C ends it; sessions are kept.")
+        if browser:
+            webbrowser.open(address)
         server.run(sockets=[listening])
     stop(f"the studio is closed. Sessions are in {folder}.")
 

@@ -127,13 +127,15 @@ class Studio:
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         await run_in_threadpool(self._desk.tidy_up)
         warming = asyncio.create_task(self._looker.start())
-        yield
-        self.end_streams()
-        warming.cancel()
-        with contextlib.suppress(BaseException):
-            await warming
-        await self._fits.close()
-        await self._looker.close()
+        try:
+            yield
+        finally:
+            self.end_streams()
+            warming.cancel()
+            with contextlib.suppress(asyncio.CancelledError, OcbnnError):
+                await warming
+            await self._fits.close()
+            await self._looker.close()
 
     # Pages.
 
