@@ -12,6 +12,9 @@ from contextlib import contextmanager
 
 import pytest
 
+# A fit that goes on until it is stopped.
+LONG = {"algorithm": "nuts", "chains": 1, "warmup": 300, "draws": 1_000_000}
+
 
 class Client:
     """Asks a running studio, as its page does."""
@@ -71,6 +74,14 @@ class Client:
                     if said["state"] in until:
                         break
         return seen, self.json(session)
+
+    def long_fit(self, **more):
+        """A session whose fit has begun to draw, and goes on."""
+        session = self.example("fig1-left")
+        self.save(session, lambda d: d.update(inference=LONG, **more))
+        self.json(f"{session}/fit", {"quick": False})
+        self.until_bands(session)
+        return session
 
     def until_bands(self, session):
         """Listen until draws are shown."""

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect, sync_playwright
 
-sync_api = pytest.importorskip("playwright.sync_api")
-expect = sync_api.expect
+from tests.studio.conftest import LONG
+
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 # Where pictures of every state go, for those who want to look at them.
@@ -24,7 +25,7 @@ SECONDS = 120_000
 
 @pytest.fixture(scope="module")
 def chromium():
-    with sync_api.sync_playwright() as play:
+    with sync_playwright() as play:
         browser = play.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
         )
@@ -179,8 +180,7 @@ def test_files_are_taken_or_refused_with_a_reason(studio, chromium, tmp_path):
 
 def test_a_fit_is_stopped_and_all_is_there_after_a_reload(studio, chromium):
     session = studio.example("fig1-left")
-    long = {"algorithm": "nuts", "chains": 1, "warmup": 300, "draws": 1_000_000}
-    studio.save(session, lambda d: d.update(inference=long))
+    studio.save(session, lambda d: d.update(inference=LONG))
     with opened(chromium, work(studio, session)) as page:
         is_ready(page)
         step(page, "fit")

@@ -282,11 +282,7 @@ def children(studio, module):
 
 
 def test_a_fit_that_crashes_is_told_and_the_server_lives(studio):
-    session = studio.example("fig1-left")
-    plan = {"algorithm": "nuts", "chains": 1, "warmup": 300, "draws": 1_000_000}
-    studio.save(session, lambda d: d.update(inference=plan))
-    studio.json(f"{session}/fit", {"quick": False})
-    studio.until_bands(session)
+    session = studio.long_fit()
     (worker,) = children(studio, "worker")
     os.kill(worker, signal.SIGKILL)
     _, state = studio.heard(session)
@@ -300,11 +296,7 @@ def test_a_fit_that_crashes_is_told_and_the_server_lives(studio):
 
 
 def test_a_fit_that_is_stopped_keeps_what_there_is(studio):
-    session = studio.example("fig1-left")
-    plan = {"algorithm": "nuts", "chains": 1, "warmup": 300, "draws": 1_000_000}
-    studio.save(session, lambda d: d.update(inference=plan))
-    studio.json(f"{session}/fit", {"quick": False})
-    studio.until_bands(session)
+    session = studio.long_fit()
     status, _, content = studio.ask(f"{session}/fit", {})
     assert status == 422
     assert "already" in json.loads(content)["error"]

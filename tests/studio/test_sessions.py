@@ -75,11 +75,7 @@ def test_titles_cannot_break_the_study_file():
 def test_nothing_is_lost_when_the_server_is_killed(tmp_path):
     folder = tmp_path / "studio"
     with running(folder) as studio:
-        session = studio.example("fig1-left")
-        plan = {"algorithm": "nuts", "chains": 1, "warmup": 300, "draws": 1_000_000}
-        studio.save(session, lambda d: d.update(title="mine", inference=plan))
-        studio.json(f"{session}/fit", {"quick": False})
-        studio.until_bands(session)
+        session = studio.long_fit(title="mine")
         os.kill(studio.process.pid, signal.SIGKILL)
         studio.process.wait()
     with running(folder) as studio:

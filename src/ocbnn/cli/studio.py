@@ -1,7 +1,7 @@
 """`ocbnn studio`: a local web page to draw rules and watch functions obey."""
 
-import contextlib
 import secrets
+import signal
 import socket
 import webbrowser
 from pathlib import Path
@@ -57,12 +57,13 @@ def studio(
     server, studio_, listening, address = _prepared(folder, host, port, most)
     if data is not None:
         address = _with_session(address, studio_, data)
-    with contextlib.suppress(KeyboardInterrupt):
-        typer.echo(address)
-        note("the studio is open at this address. Ctrl-C ends it; sessions are kept.")
-        if browser:
-            webbrowser.open(address)
-        server.run(sockets=[listening])
+    # From here on Ctrl-C sets a flag, and raises nothing that could get lost.
+    signal.signal(signal.SIGINT, server.handle_exit)
+    typer.echo(address)
+    note("the studio is open at this address. Ctrl-C ends it; sessions are kept.")
+    if browser:
+        webbrowser.open(address)
+    server.run(sockets=[listening])
     stop(f"the studio is closed. Sessions are in {folder}.")
 
 
