@@ -75,3 +75,11 @@ def test_compiled_conversions_keep_the_precision_of_their_argument():
     units = Units.of(X, Y, 3)
     assert units.traced_inputs(jnp.zeros(2, jnp.float32)).dtype == jnp.float32
     assert units.traced_outputs(jnp.zeros(3, jnp.float16)).dtype == jnp.float16
+
+
+def test_an_input_can_have_a_scale_of_its_own():
+    units = Units.of(X, Y, 3).with_scales({1: (-180.0, 2.0)})
+    inner = units.standard_inputs(X)
+    np.testing.assert_allclose(inner[:, 1], (X[:, 1] + 180) / 2)
+    np.testing.assert_allclose(inner[:, 0].mean(), 0, atol=1e-12)
+    np.testing.assert_allclose(units.standard_outputs(Y).std(axis=0), 1)

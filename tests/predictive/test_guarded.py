@@ -50,13 +50,13 @@ def guarded(texts, inner=PLAIN, schema=SCHEMA):
 
 def answers(guard, X):
     """Everything a regressor may answer with at some rows."""
-    summary = guard.summary(X, 0.9, np.random.default_rng(0))
+    summary = guard.summary(X, 0.9)
     return {
         "mean": guard.mean_and_sd(X)[0],
         "summary": summary.mean,
         "functions": guard.functions(X),
         "ends": np.stack([summary.lower, summary.upper]),
-        "function ends": np.stack(guard.interval(X, 0.5, None)),
+        "function ends": np.stack(guard.interval(X, 0.5, observed=False)),
     }
 
 
@@ -181,7 +181,7 @@ def test_pieces_also_keep_the_limits_of_observations():
     limits = np.array([-0.5, -np.inf]), np.array([0.5, np.inf])
     cut = TruncatedGaussian(GaussianNoise.fixed(0.3, 2), *limits)
     guard, X = guarded(["if x > 0 then y >= 0.2"], predictive(None, cut)), rows(2)
-    low, high = guard.interval(X, 0.99, np.random.default_rng(0))
+    low, high = guard.interval(X, 0.99, observed=True)
     inside = X[:, 0] > 0
     assert (low[inside, 0] >= 0.2).all()
     assert (high[:, 0] <= 0.5).all()
@@ -190,9 +190,9 @@ def test_pieces_also_keep_the_limits_of_observations():
 def test_a_row_is_answered_alike_alone_and_among_others():
     texts = ["if x > 0 then y + z <= 0", "if t > 0 then not (0 <= y <= 1)"]
     guard, X = guarded(texts), rows(5, 8)
-    whole = guard.summary(X, 0.9, np.random.default_rng(0))
+    whole = guard.summary(X, 0.9)
     for row in range(len(X)):
-        alone = guard.summary(X[[row]], 0.9, np.random.default_rng(0))
+        alone = guard.summary(X[[row]], 0.9)
         for one, other in zip(whole, alone, strict=True):
             np.testing.assert_allclose(one[row], other[0], 1e-5, 1e-6)
 

@@ -65,8 +65,8 @@ def test_functions_are_every_draws_network_in_a_persons_units(count, units):
 
 
 def every_answer(made, X):
-    low, high = made.interval(X, 0.8, None)
-    low_seen, high_seen = made.interval(X, 0.8, np.random.default_rng(0))
+    low, high = made.interval(X, 0.8, observed=False)
+    low_seen, high_seen = made.interval(X, 0.8, observed=True)
     functions = np.moveaxis(made.functions(X), 1, 0)
     return [functions, *made.mean_and_sd(X), low, high, low_seen, high_seen]
 
@@ -83,9 +83,9 @@ def test_a_rows_answer_does_not_depend_on_the_rows_around_it(room, monkeypatch):
 @pytest.mark.parametrize("make", ["inferred", "varying"])
 def test_a_summary_is_what_several_passes_say(make):
     made, X = inferred() if make == "inferred" else varying()[0], rows(100)
-    found = made.summary(X, 0.8, np.random.default_rng(0))
+    found = made.summary(X, 0.8)
     mean, sd = made.mean_and_sd(X)
-    low, high = made.interval(X, 0.8, np.random.default_rng(0))
+    low, high = made.interval(X, 0.8, observed=True)
     for one, other in zip(found, (mean, sd, low, high), strict=True):
         assert np.array_equal(one, other)
 
@@ -149,7 +149,7 @@ def test_varying_noise_is_every_draws_own_at_every_row(monkeypatch):
 def test_an_interval_follows_noise_that_varies():
     made, parameters = varying(4000)
     X = rows(3)
-    low, high = made.interval(X, 0.9, np.random.default_rng(0))
+    low, high = made.interval(X, 0.9, observed=True)
     f, sd = made.functions(X), noise_by_hand(X, parameters)
     inside = (norm.cdf(high, f, sd) - norm.cdf(low, f, sd)).mean(axis=0)
     np.testing.assert_allclose(inside, 0.9, atol=0.02)
@@ -166,18 +166,18 @@ def test_a_functions_interval_is_central(level):
     X = rows(9)
     tails = [(1 - level) / 2, 1 - (1 - level) / 2]
     expected = np.quantile(by_hand(X, UNITS), tails, axis=0)
-    interval = predictive().interval(X, level, None)
+    interval = predictive().interval(X, level, observed=False)
     np.testing.assert_allclose(np.stack(interval), expected, rtol=1e-5)
 
 
 def test_an_observations_interval_holds_its_share_of_observations():
     made, X = predictive(count=4000), rows(3)
-    low, high = made.interval(X, 0.9, np.random.default_rng(0))
+    low, high = made.interval(X, 0.9, observed=True)
     # The predictive distribution is a mixture of one normal per draw.
     f, sd = made.functions(X), 0.3 * UNITS.y_scale
     inside = (norm.cdf(high, f, sd) - norm.cdf(low, f, sd)).mean(axis=0)
     np.testing.assert_allclose(inside, 0.9, atol=0.02)
-    narrow = made.interval(X, 0.9, None)
+    narrow = made.interval(X, 0.9, observed=False)
     assert (high - low > narrow[1] - narrow[0]).all()
 
 

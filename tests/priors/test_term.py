@@ -28,12 +28,22 @@ def test_a_required_interval_forbids_both_sides(float64):
     np.testing.assert_allclose(log_g(term, xs, ys), -10_000 * expected, rtol=1e-12)
 
 
-def test_a_class_that_a_firm_rule_excludes_is_forbidden_like_a_value(float64):
+def test_a_class_that_a_hard_rule_excludes_is_forbidden_like_a_value(float64):
     xs, ys = some_values()
     lead = np.maximum(ys[:, 0], ys[:, 2]) - ys[:, 1]
-    term = term_of(f"{BOX} y in {{a, c}} [strength=firm]", CLASSES)
+    term = term_of(f"{BOX} y in {{a, c}} [strength=hard]", CLASSES)
     expected = -10_000 * np.mean(sigma(lead))
     np.testing.assert_allclose(log_g(term, xs, ys), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("weight", ["", "weight=50", "weight=3, allowed=2"])
+def test_a_firm_class_rule_says_what_the_soft_one_does_and_forbids(weight, float64):
+    xs, ys = some_values()
+    of = lambda held: term_of(f"{BOX} y in {{a, c}} [{held}]", CLASSES)
+    parts = [of(weight or "weight=1"), of("strength=hard")]
+    firm = of(", ".join(filter(None, ["strength=firm", weight])))
+    expected = sum(log_g(term, xs, ys) for term in parts)
+    np.testing.assert_allclose(log_g(firm, xs, ys), expected, rtol=1e-12)
 
 
 def test_a_forbidden_box_multiplies_its_sides(float64):

@@ -82,4 +82,4 @@ def summary(rows: int, widths: tuple[int, ...], draws: int) -> Run:
     likelihood = GaussianNoise.fixed(0.1, outputs)
     made = Predictive(network, likelihood, Model(weights, {}))
     X = np.random.default_rng(0).standard_normal((rows, inputs))
-    return lambda: made.summary(X, 0.9, np.random.default_rng(0))
+    return lambda: made.summary(X, 0.9)

@@ -5,6 +5,8 @@ in the units of the data. Data are converted once, in double precision, so that 
 offsets (years, seconds since 1970) cost no digits.
 """
 
+from collections.abc import Mapping
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -48,6 +50,13 @@ class Units(eqx.Module):
         if Y is None:
             return cls(X.mean, X.scale, np.zeros(outputs), np.ones(outputs))
         return cls(X.mean, X.scale, Y.mean, Y.scale)
+
+    def with_scales(self, scales: Mapping[int, tuple[float, float]]) -> "Units":
+        """With the origin and step of some inputs, by number, as they are given."""
+        mean, scale = self.x_mean.copy(), self.x_scale.copy()
+        for at, (origin, step) in scales.items():
+            mean[at], scale[at] = origin, step
+        return Units(mean, scale, self.y_mean, self.y_scale)
 
     def standard_inputs(self, X: np.ndarray) -> np.ndarray:
         """Data inputs into standard units."""

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocbnn.core.errors import InferenceWarning, SettingError
-from ocbnn.core.randomness import key_from, numpy_generator
+from ocbnn.core.randomness import key_from
 from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
 from ocbnn.estimators.holding import Answers, Holdable, answering, hold, refuse_rows
@@ -54,6 +54,7 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
         weight_prior: Any = "fan-in",
         weight_scale: Any = 1.0,
         standardize: Any = True,
+        scales: Any = None,
         inference: Any = "nuts",
         batch_size: Any = None,
         random_state: Any = None,
@@ -70,6 +71,7 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
         self.weight_prior = weight_prior
         self.weight_scale = weight_scale
         self.standardize = standardize
+        self.scales = scales
         self.inference = inference
         self.batch_size = batch_size
         self.random_state = random_state
@@ -390,8 +392,3 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "draws_")
-
-
-def observation_noise(random_state: Any) -> np.random.Generator:
-    """Random numbers for predictive intervals, the same on every call."""
-    return numpy_generator(jax.random.fold_in(key_from(random_state), 1))

@@ -13,6 +13,7 @@ from ocbnn.estimators.base import RuleFollower
 from ocbnn.estimators.holding import hard_rules
 from ocbnn.estimators.names import row_names, target_names
 from ocbnn.estimators.pictures import plot_classes
+from ocbnn.estimators.scales import Measured, make_units
 from ocbnn.estimators.streams import Stream, open_stream
 from ocbnn.posterior import Categorical
 from ocbnn.posterior.masks import ClassMask
@@ -56,7 +57,8 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         stream = open_stream(self, X, y, classes=True)
         seen = (X, y) if stream is None else stream.seen
         X, codes, schema = self._data(*seen, stream)
-        self._fit(X, codes, schema, self._units(X, schema, stream), stream, refine)
+        units = self._units(X if stream is None else stream.x, schema)
+        self._fit(X, codes, schema, units, stream, refine)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -121,14 +123,9 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         labels = tuple(self.classes_.tolist())
         return X, codes, Schema(self._input_names(), name, labels)
 
-    def _units(
-        self, X: np.ndarray, schema: Schema, stream: Stream | None = None
-    ) -> Units | None:
-        if not self.standardize:
-            return None
-        if stream is not None:
-            return Units.measured(stream.x, None, len(schema.classes or ()))
-        return Units.of(X, None, len(schema.classes or ()))
+    def _units(self, X: Measured, schema: Schema) -> Units | None:
+        logits = len(schema.classes or ())
+        return make_units(self.standardize, self.scales, schema.inputs, X, None, logits)
 
     def _likelihood(self, units: Units, outputs: int) -> Categorical:
         hard = hard_rules(self.rules_)

@@ -48,12 +48,12 @@ class RuleFactor(eqx.Module):
             pairs = zip(self.terms, keys, strict=False)
             points = [term.fresh(one) for term, one in pairs]
         single = lambda x: _table(function, x[None])[0]
-        pairs = zip(self.terms, points, strict=True)
-        felt = [(term, term.felt_at(xs, single)) for term, xs in pairs]
-        return {
-            term.bound.name: term.log_g(xs, _table(function, xs), single)
-            for term, xs in felt
-        }
+        logs = {}
+        for term, xs in zip(self.terms, points, strict=True):
+            parts = term.parts(xs, single)
+            each = [law.log_g(at, _table(function, at), single) for law, at in parts]
+            logs[term.bound.name] = jnp.sum(jnp.stack(each))
+        return logs
 
 
 def rule_factor(

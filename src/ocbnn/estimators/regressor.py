@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ocbnn.core.errors import SettingError
 from ocbnn.core.moments import ColumnMoments
 from ocbnn.core.units import Units
-from ocbnn.estimators.base import RuleFollower, observation_noise
+from ocbnn.estimators.base import RuleFollower
 from ocbnn.estimators.names import row_names, target_names
 from ocbnn.estimators.pictures import column_index, plot_functions
 from ocbnn.estimators.rulebook import bind_rules
+from ocbnn.estimators.scales import Measured, make_units
 from ocbnn.estimators.streams import (
-    Stream,
     open_stream,
     refuse_constant,
     refuse_outside,
@@ -58,6 +58,10 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         truncate: Observations, too, lie within the limits that rules without a region
             set for single outputs. Without it those rules bind the function alone.
         standardize: Work on standardised columns. Rules stay in your units.
+        scales: Inputs with a scale of their own in the place of mean and spread: where
+            it begins and one step of it, `{"mean_bp": (65, 1)}`. Functions may turn
+            within a few steps of where it begins; write it for an input at whose edge
+            a rule begins and data lie near.
         inference: "auto", the name of an algorithm ("nuts", "smc", "svgd" and others),
             or a plan with settings. What "auto" chose, and why, is in `choice_`.
         batch_size: Rows per step, for algorithms that take batches (`svgd` and others);
@@ -110,6 +114,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         noise: Any = "infer",
         truncate: Any = False,
         standardize: Any = True,
+        scales: Any = None,
         inference: Any = "nuts",
         batch_size: Any = None,
         random_state: Any = None,
@@ -127,6 +132,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             weight_prior=weight_prior,
             weight_scale=weight_scale,
             standardize=standardize,
+            scales=scales,
             inference=inference,
             batch_size=batch_size,
             random_state=random_state,
@@ -157,7 +163,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         X, Y, schema = self._data(*seen, must_vary=stream is None)
         blocks = [(0, Y)] if stream is None else stream.Y.blocks()
         self.limits_ = self._limits(schema, blocks)
-        self._fit(X, Y, schema, self._units(X, Y, stream), stream, refine)
+        measured = (X, Y) if stream is None else (stream.x, stream.y)
+        self._fit(X, Y, schema, self._units(*measured, schema), stream, refine)
         self.noise_ = self._predictive.noise()
         return self
 
@@ -186,9 +193,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             observation: Of a new observation; with False, of the function itself.
         """
         _check_level(level)
-        rng = observation_noise(self.random_state) if observation else None
         X = self._checked(X)
-        low, high = self._answering.interval(X, level, rng)
+        low, high = self._answering.interval(X, level, observed=bool(observation))
         return self._as_given(low), self._as_given(high)
 
     def predict_summary(self, X: Any, level: float = 0.95) -> Summary:
@@ -205,8 +211,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             A named tuple of `mean`, `sd`, `lower` and `upper`.
         """
         _check_level(level)
-        rng = observation_noise(self.random_state)
-        found = self._answering.summary(self._checked(X), level, rng)
+        found = self._answering.summary(self._checked(X), level)
         return Summary(*map(self._as_given, found))
 
     def sample_noise(self, X: Any, count: int = 100) -> np.ndarray:
@@ -268,13 +273,9 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         copy = self._copy()
         checked, Y, schema = copy._data(X, given, must_vary=False)
         copy.limits_ = copy._limits(schema)
-        if y is None:
-            units = Units.of(checked, None, 1) if self.standardize else None
-        else:
-            units = self._units(checked, Y)
-        predictive = copy._sample_prior(
-            checked, None if y is None else Y, schema, units
-        )
+        known = None if y is None else Y
+        units = self._units(checked, known, schema)
+        predictive = copy._sample_prior(checked, known, schema, units)
         values = predictive.functions(checked, count)
         return values[..., 0] if values.shape[-1] == 1 else values
 
@@ -293,14 +294,9 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             refuse_constant(ColumnMoments.of(Y), names)
         return X, Y, Schema(self._input_names(), names)
 
-    def _units(
-        self, X: np.ndarray, Y: np.ndarray, stream: Stream | None = None
-    ) -> Units | None:
-        if not self.standardize:
-            return None
-        if stream is not None:
-            return Units.measured(stream.x, stream.y, Y.shape[1])
-        return Units.of(X, Y, Y.shape[1])
+    def _units(self, X: Measured, Y: Measured | None, schema: Schema) -> Units | None:
+        outputs = len(schema.outputs)
+        return make_units(self.standardize, self.scales, schema.inputs, X, Y, outputs)
 
     def _likelihood(self, units: Units, outputs: int) -> Likelihood:
         noise = self._noise(units, outputs)

@@ -88,7 +88,7 @@ def _fitted(model: Any) -> dict[str, Any]:
         "data": f"{listed(schema.inputs)} -> {listed(schema.outputs)}"
         + ("" if schema.classes is None else f" (classes {listed(schema.classes)})"),
         "network": f"{network}: {sum(sizes)} weights, prior {model.weight_prior} "
-        f"{model.weight_scale:g}",
+        f"{model.weight_scale:g}{_scales(model.scales)}",
         **_noise(model),
         "inference": f"{draws.plan.label}: {draws.chains} {kind} of {draws.draws} "
         f"draws, {draws.seconds:.1f} s, seed {model.random_state}",
@@ -222,3 +222,11 @@ def _rule_advice(name: str, check: Any, rhat: float | None) -> list[str]:
 
 def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _scales(scales: Any) -> str:
+    """Where inputs have scales of their own; nothing for most models."""
+    return "".join(
+        f", {name} from {float(origin):g} in steps of {float(step):g}"
+        for name, (origin, step) in (scales or {}).items()
+    )

@@ -24,7 +24,7 @@ from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar, Targe
 from ocbnn.core.units import Units
 from ocbnn.networks import Network
 from ocbnn.posterior.likelihoods import Likelihood
-from ocbnn.priors import RuleTerm, WeightPrior, alike, log_gs
+from ocbnn.priors import Law, RuleTerm, WeightPrior, alike, log_gs
 
 # Row numbers are drawn with 32 bits.
 _MOST_ROWS = 2**31 - 1
@@ -273,8 +273,7 @@ class Target(eqx.Module):
         factor: float,
     ) -> tuple[Float[Array, " rules"], Scalar]:
         """Each rule's `log g` and the data's log likelihood, in one forward pass."""
-        laws = [term.law for term in self.rules]
-        points = self._felt_at(position, points)
+        owners, laws, points = self._felt(position, points)
         groups = alike(laws, points)
         # One block for all rules of a form, however many there are.
         xs = [jnp.stack([points[place] for place in places]) for places in groups]
@@ -294,15 +293,23 @@ class Target(eqx.Module):
             self._in_units(block).reshape(*places.shape[:2], -1)
             for block, places in zip(split, xs, strict=True)
         ]
-        return log_gs(laws, groups, xs, ys, self.function(position)), data
+        logs = log_gs(laws, groups, xs, ys, self.function(position))
+        if len(laws) > len(self.rules):
+            logs = jnp.zeros((len(self.rules),), logs.dtype).at[owners].add(logs)
+        return logs, data
 
-    def _felt_at(
+    def _felt(
         self, position: Model, points: Sequence[Float[Array, "_ inputs"]]
-    ) -> list[Float[Array, "_ inputs"]]:
-        """The points, those of rules with a reach moved to where they are felt."""
+    ) -> tuple[np.ndarray, list[Law], list[Float[Array, "_ inputs"]]]:
+        """All laws: the rule that each belongs to, the law, and where it is felt."""
         function = self.function(jax.tree.map(jax.lax.stop_gradient, position))
-        pairs = zip(self.rules, points, strict=True)
-        return [term.felt_at(xs, function) for term, xs in pairs]
+        owners, laws, felt = [], [], []
+        for owner, (term, xs) in enumerate(zip(self.rules, points, strict=True)):
+            for law, at in term.parts(xs, function):
+                owners.append(owner)
+                laws.append(law)
+                felt.append(at)
+        return np.array(owners, int), laws, felt
 
     def function(self, position: Model) -> Function:
         """The function of one position, from and to a person's units."""

@@ -73,27 +73,25 @@ class Guarded:
             refuse_broken(self.rules, X[rows], mean[rows])
         return mean, sd
 
-    def interval(
-        self, X: Rows, level: float, rng: np.random.Generator | None
-    ) -> tuple[Table, Table]:
-        """Central interval of the function, or of an observation when given `rng`.
+    def interval(self, X: Rows, level: float, *, observed: bool) -> tuple[Table, Table]:
+        """Central interval of the function, or of an observation of it.
 
         Each end is a value that its output may have.
         """
-        low, high = self.inner.interval(X, level, rng)
+        low, high = self.inner.interval(X, level, observed=observed)
         for rows, here in self._places(X):
-            if rng is None:
+            if observed:
+                ends = self._ends(here, level)
+            else:
                 values = self.inner.functions(X[rows])
                 ends = central(here.functions(values), level)
-            else:
-                ends = self._ends(here, level)
             low[rows], high[rows] = ends
             self._check_ends(X[rows], here, ends)
         return low, high
 
-    def summary(self, X: Rows, level: float, rng: np.random.Generator) -> Summary:
+    def summary(self, X: Rows, level: float) -> Summary:
         """What `mean_and_sd` and `interval` answer, with one look at the functions."""
-        found = self.inner.summary(X, level, rng)
+        found = self.inner.summary(X, level)
         for rows, here in self._places(X):
             found.mean[rows], found.sd[rows] = here.moments()
             refuse_broken(self.rules, X[rows], found.mean[rows])

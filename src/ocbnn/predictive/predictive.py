@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Float
-from scipy.special import ndtr
 
 from ocbnn.core.slopes import slope_scale, slopes_at
 from ocbnn.core.types import Along, Input, Inputs, Position
@@ -24,7 +23,7 @@ from ocbnn.posterior import (
     Model,
     TruncatedGaussian,
 )
-from ocbnn.predictive import truncated
+from ocbnn.predictive import mixtures, truncated
 
 FunctionValues = Float[np.ndarray, "draws rows outputs"]
 NoiseValues = Float[np.ndarray, "draws #rows outputs"]
@@ -107,30 +106,23 @@ class Predictive:
         self,
         X: Float[np.ndarray, "rows inputs"],
         level: float,
-        rng: np.random.Generator | None,
+        *,
+        observed: bool,
     ) -> tuple[Float[np.ndarray, "rows outputs"], Float[np.ndarray, "rows outputs"]]:
-        """Central interval of the function, or of an observation when given `rng`."""
-        if rng is None:
-            ends = [_ends(values, level) for values in self._blocks(X)]
+        """Central interval of the function, or of an observation of it."""
+        if observed:
+            limits, blocks = self.limits(), self._observed_blocks(X)
+            ends = [mixtures.central(*block, level, limits) for block in blocks]
         else:
-            steps, blocks = self._steps(rng), self._observed_blocks(X)
-            ends = [_ends(self._observed(*block, steps), level) for block in blocks]
+            ends = [_ends(values, level) for values in self._blocks(X)]
         low, high = np.concatenate(ends, axis=1)
         return low, high
 
-    def summary(
-        self,
-        X: Float[np.ndarray, "rows inputs"],
-        level: float,
-        rng: np.random.Generator,
-    ) -> Summary:
+    def summary(self, X: Float[np.ndarray, "rows inputs"], level: float) -> Summary:
         """Mean, standard deviation and interval of an observation, in one pass."""
-        steps = self._steps(rng)
+        limits = self.limits()
         found = (
-            (
-                *self._moments(*block),
-                *_ends(self._observed(*block, steps), level),
-            )
+            (*self._moments(*block), *mixtures.central(*block, level, limits))
             for block in self._observed_blocks(X)
         )
         return Summary(*self._joined(found, len(X), 4))
@@ -203,19 +195,6 @@ class Predictive:
             centre, variance = truncated.mean_and_variance(*limits, values, noise)
         sd = np.sqrt(centre.var(axis=0) + variance.mean(axis=0))
         return centre.mean(axis=0), sd
-
-    def _steps(self, rng: np.random.Generator) -> np.ndarray:
-        # One for all rows: a row's interval does not depend on its neighbours.
-        return rng.standard_normal((self.size, 1, self.network.outputs))
-
-    def _observed(
-        self, values: FunctionValues, noise: NoiseValues, steps: np.ndarray
-    ) -> FunctionValues:
-        """Observations that lie standard normal `steps` from the functions."""
-        limits = self.limits()
-        if limits is None:
-            return values + noise * steps
-        return truncated.quantile(*limits, values, noise, ndtr(steps))
 
     @property
     def _scale(self) -> float | np.ndarray:

@@ -40,6 +40,21 @@ def moments(
     return log, np.clip(shifted, low, high), variance
 
 
+def distribution(
+    low: np.ndarray,
+    high: np.ndarray,
+    mean: np.ndarray,
+    sd: np.ndarray,
+    value: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The share of a normal between two limits below a value, and its density."""
+    whole = log_mass(low, high, mean, sd)
+    with np.errstate(divide="ignore"):
+        below = log_mass(low, value, mean, sd)
+    z = (value - mean) / sd
+    return np.exp(below - whole), np.exp(-0.5 * z**2 - _LOG_ROOT_2PI - whole) / sd
+
+
 def quantile(
     low: np.ndarray,
     high: np.ndarray,

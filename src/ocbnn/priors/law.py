@@ -63,9 +63,9 @@ class Law(eqx.Module):
         # A Dirichlet density rewards certainty without end, and made costly it would
         # shout down the data; so a class that is ruled out is forbidden like a value.
         is_ruled_out = isinstance(claim, AllowedClasses) and rule.held != "soft"
+        weight = 1.0 if rule.weight is None else rule.weight
         bounded = isinstance(claim, Forbidden) or is_ruled_out
-        usual = rule.gamma if bounded else 1.0
-        self.weight = jnp.asarray(usual if rule.weight is None else rule.weight, float)
+        self.weight = jnp.asarray(rule.gamma if bounded else weight, float)
         match claim:
             case Forbidden():
                 self.held = Edge.of(rule, scales)

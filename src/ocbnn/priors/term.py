@@ -5,6 +5,8 @@ places, while `strength` (forbid, require) or `weight` (expect, classes) says ho
 the rule counts.
 """
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -20,7 +22,8 @@ from ocbnn.priors.claims import AtomScales, Edge, atom_scales, unit_scales
 from ocbnn.priors.law import Law
 from ocbnn.priors.placing import check_own_sampler, make_sampler, point_count
 from ocbnn.priors.reach import Reach
-from ocbnn.rules import BoundRule, CustomTerm, Forbidden
+from ocbnn.rules import AllowedClasses, BoundRule, CustomTerm, Forbidden
+from ocbnn.rules.settings import DEFAULT_STRENGTH
 
 # Points that are looked at to see where a region with open sides ends.
 _SEEN = 4096
@@ -30,6 +33,7 @@ class RuleTerm(eqx.Module):
     """A rule's law, the points at which it is felt, and the rule itself."""
 
     law: Law
+    also: Law | None  # what a firm rule about classes says softly, beside its law
     sampler: PointSampler
     points: Inputs  # fixed for algorithms with an exact target
     reach: Reach | None  # how far points walk for each function; None: they stay
@@ -43,6 +47,7 @@ class RuleTerm(eqx.Module):
         scales: AtomScales = (),
     ) -> None:
         self.law = Law(bound, scales)
+        self.also = _said_softly(bound)
         self.sampler, self.points, self.reach = sampler, points, None
         self.said = Aside(bound)
 
@@ -70,6 +75,23 @@ class RuleTerm(eqx.Module):
         if self.reach is None:
             return points
         return self.reach.walked(self.law, function, points)
+
+    def parts(
+        self, points: Inputs, function: Function
+    ) -> list[tuple[Law, Float[Array, "_ inputs"]]]:
+        """Each law of the rule, and where one function feels it.
+
+        What is said softly is felt at the rule's own points, which stay.
+        """
+        felt = [(self.law, self.felt_at(points, function))]
+        if self.also is not None:
+            felt.append((self.also, points[: self.count - self.found]))
+        return felt
+
+    def log_g(self, xs: Inputs, ys: Outputs, function: Function) -> Scalar:
+        """`log g(W|C)` of this rule, were it felt at `xs`, where the values are."""
+        firm = self.law.log_g(xs, ys, function)
+        return firm if self.also is None else firm + self.also.log_g(xs, ys, function)
 
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """The box around the region; open sides end where the rule's own points do."""
@@ -101,9 +123,13 @@ class RuleTerm(eqx.Module):
         blocks = np.asarray(jax.vmap(self.ordinary)(keys), float)
         return blocks.reshape(-1, blocks.shape[-1])[:count]
 
-    def log_g(self, xs: Inputs, ys: Outputs, function: Function) -> Scalar:
-        """`log g(W|C)` of this rule, given the network's values at its points."""
-        return self.law.log_g(xs, ys, function)
+
+def _said_softly(bound: BoundRule) -> Law | None:
+    """A firm class rule's soft one, so that firmness takes nothing from it."""
+    if not isinstance(bound.claim, AllowedClasses) or bound.rule.held != "firm":
+        return None
+    rule = dataclasses.replace(bound.rule, strength=DEFAULT_STRENGTH)
+    return Law(dataclasses.replace(bound, rule=rule), ())
 
 
 def make_term(

@@ -49,6 +49,7 @@ def build(
         "weight_prior": network.weight_prior,
         "weight_scale": network.weight_scale,
         "standardize": network.standardize,
+        "scales": network.scales,
         "inference": inference,
         "batch_size": study.said.inference.batch_size,
         "random_state": seed,

@@ -91,6 +91,12 @@ class Network(Section):
         "units",
         examples=[True],
     )
+    scales: dict[str, list[float]] | None = Field(
+        default=None,
+        description="inputs with a scale of their own: where it begins, and one step "
+        "of it; functions may turn within a few steps of there",
+        examples=[{"mean_bp": [65.0, 1.0]}],
+    )
 
 
 class Inference(BaseModel):

@@ -55,6 +55,9 @@ def bind(rule: Rule | str, schema: Schema) -> BoundRule:
     return BoundRule(rule, schema, name, region_of(where, schema.inputs, name), claim)
 
 
+_EXACT = "a hard rule gives other classes a probability of zero"
+
+
 def _check_settings(rule: Rule, claim: BoundClaim) -> None:
     """Refuse a setting that this kind of claim would silently ignore."""
     usual = {field.name: field.default for field in dataclasses.fields(Rule)}
@@ -79,6 +82,8 @@ def _check_settings(rule: Rule, claim: BoundClaim) -> None:
         )
     if rule.held == "hard" and isinstance(claim, Forbidden):
         refuse_bent(claim)
+    if rule.held == "hard" and isinstance(claim, AllowedClasses):
+        idle, instead = (*idle, "weight", "allowed", "forbidden"), _EXACT
     for name in idle:
         if name == "strength" and rule.held != "soft":
             continue

@@ -27,7 +27,14 @@ from ocbnn.studies.base import (
     summed_up,
 )
 from ocbnn.studies.tables import Table, number, spread
-from ocbnn.studies.worst_problems import PROBLEMS, ROWS, Material, Model, Problem
+from ocbnn.studies.worst_problems import (
+    OTHERS,
+    PROBLEMS,
+    ROWS,
+    Material,
+    Model,
+    Problem,
+)
 
 PLAN = WarmStart(
     sampler=MCLMC(chains=4, warmup=1000, draws=100, thin=5), iterations=1000
@@ -50,8 +57,9 @@ _REMARK = (
     "median over draws. Training error "
     "is the root mean squared error in the units of the output, or the share of wrong "
     "classes; forced is what it would be at the least, were each of the model's "
-    "predictions moved to the nearest that the rule allows. Tables train on {rows} "
-    "rows, drawn by the seed; means and standard deviations over {seeds} seeds."
+    "predictions moved to the nearest that the rule allows; other rows, the error at "
+    "up to {others} rows of the same table that were not trained on. Tables train on "
+    "{rows} rows, drawn by the seed; means and standard deviations over {seeds} seeds."
 )
 
 
@@ -88,7 +96,11 @@ class WorstCaseStudy(Study):
             "paper": {"figure": "soft and firm rules under attack"},
             "rules": [f"{k}: {p.region}" for k, p in self._problems.items()],
             "remark": _REMARK.format(
-                points=f"{points:,}", starts=_STARTS, rows=ROWS, seeds=len(seeds)
+                points=f"{points:,}",
+                starts=_STARTS,
+                rows=ROWS,
+                others=f"{OTHERS:,}",
+                seeds=len(seeds),
             ),
             "inference": {"plan": repr(plan)},
             "inputs": {k: p.inputs for k, p in self._problems.items()},
@@ -164,6 +176,9 @@ def measure(model: Model, material: Material, points: int) -> Result:
         "slack_median": float(middle),
         "error": error(predicted, material.y),
         "forced": error(material.allowed(material.X, predicted), material.y),
+        "held_out": None
+        if material.others is None
+        else error(model.predict(material.others[0]), material.others[1]),
     }
 
 
@@ -182,6 +197,7 @@ def _table(result: Result) -> Table:
         "slack 50 %",
         "training error",
         "forced",
+        "other rows",
         "runs",
         "strength",
         "seconds",
@@ -201,6 +217,7 @@ def _table(result: Result) -> Table:
                     spread(one, "slack_median", 2),
                     spread(one, "error", 4),
                     spread(one, "forced", 4),
+                    spread(one, "held_out", 4),
                     number(one["runs"], 1),
                     number(one["strength"]),
                     number(one["seconds"], 0),

@@ -14,13 +14,15 @@ from ocbnn.studies.toys import TOYS
 
 Model = OCBNNRegressor | OCBNNClassifier
 
-ROWS = 200
+ROWS, OTHERS = 200, 2000
 _MIX = ("cement", "water", "superplasticizer", "age")
 # A table's network: enough to fit, and few enough weights for many fits.
 _NETWORK = {"hidden": (20,), "activation": "tanh"}
 # One that can level off: with a single layer, a function that is steep between rows is
 # as steep in the corners of a region of many inputs.
 _DEEPER = {"hidden": (20, 20), "activation": "tanh"}
+# Below this pressure something must be done; in millimetres of mercury.
+_EDGE = 65.0
 _PAPER = {
     "hidden": (10,),
     "activation": "rbf",
@@ -38,12 +40,14 @@ class Material:
         y: Outputs, or class labels.
         model: From a strength and further settings to a model.
         allowed: From rows and predictions to the nearest that the rule allows.
+        others: Rows and outputs that the model has not seen, where there are such.
     """
 
     X: np.ndarray
     y: np.ndarray
     model: Callable[..., Model]
     allowed: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    others: tuple[np.ndarray, np.ndarray] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,9 +67,11 @@ class Problem:
     make: Callable[[int], Material]
 
 
-def _some(seed: int, *tables: np.ndarray) -> list[np.ndarray]:
-    order = np.random.default_rng(seed).permutation(len(tables[0]))[:ROWS]
-    return [table[np.sort(order)] for table in tables]
+def _some(seed: int, *tables: np.ndarray) -> list[list[np.ndarray]]:
+    """Rows to learn from, and others to be judged by."""
+    order = np.random.default_rng(seed).permutation(len(tables[0]))
+    chosen = np.sort(order[:ROWS]), np.sort(order[ROWS : ROWS + OTHERS])
+    return [[table[rows] for table in tables] for rows in chosen]
 
 
 def _box(names: Any, low: np.ndarray, high: np.ndarray) -> str:
@@ -109,7 +115,7 @@ def _concrete(seed: int) -> Material:
     chosen = table.X[:, [table.inputs.index(name) for name in _MIX]]
     box = _box(_MIX, chosen.min(axis=0), chosen.max(axis=0))
     text = f"sign: if {box} then strength >= 0 [strength={{}}]"
-    X, y = _some(seed, chosen, table.y)
+    (X, y), others = _some(seed, chosen, table.y)
     names = {"inputs": _MIX, "outputs": "strength"}
     return Material(
         X,
@@ -118,37 +124,41 @@ def _concrete(seed: int) -> Material:
             text.format(held), **names, **_NETWORK, **more
         ),
         lambda X, y: np.maximum(y, 0.0),
+        (others[0], others[1]),
     )
 
 
 def _clinical(seed: int) -> Material:
     table = clinical_windows(None)
-    X, y = _some(seed, table.X, table.y)
-    (X,) = impute(X)
+    (X, y), (X_others, y_others) = _some(seed, table.X, table.y)
+    X, X_others = impute(X, X_others)
     # As in the paper's filtered table: what the rule says is not in the data.
     pressure = table.names.index("mean_bp")
-    kept = X[:, pressure] >= 65.0
+    kept, there = (rows[:, pressure] >= _EDGE for rows in (X, X_others))
     X, y = X[kept], y[kept]
     low, high = np.quantile(X, [0.01, 0.99], axis=0)
-    low[pressure], high[pressure] = 45.0, 65.0
+    low[pressure], high[pressure] = 45.0, _EDGE
     box = _box(table.names, low, high)
     text = f"low pressure: if {box} then action in {{{{act}}}} [{{}}]"
     names = {"inputs": table.names, "outputs": "action"}
+    # Rows lie close to the edge, and a function must be able to turn there.
+    scales = {"mean_bp": (_EDGE, 1.0)}
     # The weight that the clinical study found for a soft rule.
-    options = {"soft": "weight=50", "firm": "strength=firm"}
+    options = {"soft": "weight=50", "firm": "strength=firm, weight=50"}
     return Material(
         X,
         y,
         lambda held, **more: OCBNNClassifier(
-            text.format(options[held]), **names, **_DEEPER, **more
+            text.format(options[held]), scales=scales, **names, **_DEEPER, **more
         ),
         lambda X, y: np.where(_within(X, low, high), "act", y),
+        (X_others[there], y_others[there]),
     )
 
 
 def _motion(seed: int) -> Material:
     problem = make_problem(load_motions(), seed)
-    X, y = _some(seed, problem.train.X, problem.train.Y)
+    (X, y), _ = _some(seed, problem.train.X, problem.train.Y)
     names = {
         "inputs": [f"state {number}" for number in range(X.shape[1])],
         "outputs": list(problem.joints),
@@ -160,6 +170,7 @@ def _motion(seed: int) -> Material:
             limits_rule(problem, f"strength={held}"), **names, **_DEEPER, **more
         ),
         lambda X, y: np.clip(y, *problem.limits),
+        (problem.test.X, problem.test.Y),
     )
 
 

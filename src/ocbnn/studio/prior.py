@@ -16,8 +16,8 @@ from jaxtyping import Array, Float
 from scipy.special import logsumexp, softmax
 
 from ocbnn.core.randomness import key_from
-from ocbnn.core.units import Units
 from ocbnn.estimators.rulebook import make_terms
+from ocbnn.estimators.scales import make_units
 from ocbnn.networks import MLP
 from ocbnn.posterior import Categorical, GaussianNoise, Model, Target
 from ocbnn.predictive import Predictive
@@ -77,9 +77,8 @@ def _targets(study: Study, rows: Rows, rules: tuple[BoundRule, ...]) -> list[Tar
     said, schema = study.said.network, rows.schema
     is_number = schema.classes is None
     outputs = len(schema.outputs if schema.classes is None else schema.classes)
-    units = None
-    if said.standardize:
-        units = Units.of(rows.X, rows.y if is_number else None, outputs)
+    y = rows.y if is_number else None
+    units = make_units(said.standardize, said.scales, schema.inputs, rows.X, y, outputs)
     network = MLP(len(schema.inputs), tuple(said.hidden), outputs, said.activation)
     prior = WeightPrior(said.weight_prior, said.weight_scale)
     likelihood = GaussianNoise.fixed(1.0, outputs) if is_number else Categorical()
@@ -87,7 +86,7 @@ def _targets(study: Study, rows: Rows, rules: tuple[BoundRule, ...]) -> list[Tar
         rules,
         key_from(study.said.fit.seed),
         rows.X,
-        rows.y if is_number else None,
+        y,
         units if is_number else None,
     )
     sets = [(term,) for term in terms] or [()]

@@ -56,6 +56,8 @@ def python_code(document: Document, study: Study) -> str:
         f"inference={_inference(document, study)}",
         f"random_state={said.fit.seed!r}",
     ]
+    if said.network.scales is not None:
+        settings.append(f"scales={said.network.scales!r}")
     if said.inference.batch_size is not None:
         settings.append(f"batch_size={said.inference.batch_size!r}")
     if not study.is_classification:
