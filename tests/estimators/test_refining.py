@@ -214,7 +214,7 @@ def test_the_record_is_read_back_and_told_in_words(firm):
     record = firm.refinement_
     assert RefinementRecord.from_dict(record.to_dict()) == record
     said = str(record)
-    assert "as given, short: " in said
+    assert "run 1, short: " in said
     assert "slack left" in said
     with pytest.raises(StorageError, match="record of the refinement is damaged"):
         RefinementRecord.from_dict({"target": 0.01, "error_is": "", "rounds": []})

@@ -209,9 +209,8 @@ class RefinementRecord:
         head = f"Refinement in {len(self.rounds)} runs, aiming at "
         lines = [f"{head}{_percent(1 - self.target)} of draws that hold each rule"]
         for number, one in enumerate(self.rounds):
-            kind = "as given" if number == 0 else f"round {number}"
-            full = "" if one.is_full else ", short"
-            lines.append(f"  {kind}{full}: {one} ({one.seconds:.1f} s)")
+            length = "in full" if one.is_full else "short"
+            lines.append(f"  run {number + 1}, {length}: {one} ({one.seconds:.1f} s)")
             lines += [f"    {_rule_line(rule)}" for rule in one.rules]
         lines.append(f"  {self.error_is} is the training error")
         return "\n".join(lines)

@@ -365,7 +365,7 @@ def _error_is(model: Any) -> str:
 
 
 def _run_name(number: int) -> str:
-    return "rules as given" if number == 0 else f"round {number}"
+    return f"run {number + 1}"
 
 
 def _tell(model: Any, number: int, one: Round) -> None:
