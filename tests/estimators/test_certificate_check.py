@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ocbnn
-from ocbnn.core.errors import CertificateError, SettingError, StorageError
+from ocbnn.core.errors import CertificateError, DataError, SettingError, StorageError
 from ocbnn.estimators.certificate import Place
 from ocbnn.estimators.certificate_file import read
 from ocbnn.estimators.certifying import digest, prove
@@ -262,6 +262,8 @@ def test_rows_can_be_compared_with_the_table_they_came_from(model, high, local):
         ocbnn.verify(local, model, at=rows + np.array([[0], [0], [1], [1], [0]]))
     with pytest.raises(CertificateError, match="of 5 rows, and the table has 4"):
         ocbnn.verify(local, model, at=rows[:4])
+    with pytest.raises(DataError, match="rows of the model's inputs: x"):
+        ocbnn.verify(local, model, at=[[1.0, 2.0]])
     with pytest.raises(SettingError, match="speaks of no rows"):
         ocbnn.verify(high, model, at=rows)
 

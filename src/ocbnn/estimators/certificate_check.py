@@ -1,11 +1,11 @@
 """Checking a certificate against the model it speaks about."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ocbnn.core.errors import CertificateError, OcbnnError, SettingError
+from ocbnn.core.errors import CertificateError, DataError, OcbnnError, SettingError
 from ocbnn.core.words import listing, shorten
 from ocbnn.estimators.certificate import (
     Asked,
@@ -68,8 +68,22 @@ def verify(certificate: Any, model: Any, *, at: Any = None) -> Certificate:
         raise _fallen(f"the verdict of the fit is {verdict[0]!r}, in other words")
     _check_rules(certificate, model)
     if at is not None:
-        _compare_rows(certificate.asked.rows, np.asarray(at, float))
+        _compare_rows(certificate.asked.rows, _numbers(at, model.schema_.inputs))
     return certificate
+
+
+def _numbers(at: Any, names: Sequence[str]) -> np.ndarray:
+    """Rows of the model's inputs, nan where one is missing."""
+    try:
+        found = np.asarray(at[list(names)] if hasattr(at, "columns") else at, float)
+    except (TypeError, ValueError, KeyError):
+        found = np.zeros((0, 0))
+    if found.ndim != 2 or found.shape[1] != len(names):
+        raise DataError(
+            f"at must be rows of the model's inputs: {listing(names)}. Write at=X, as "
+            "for certify."
+        )
+    return found
 
 
 def _compare_rows(said: np.ndarray | None, true: np.ndarray) -> None:
