@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         certify as certify,
         load as load,
         rule_factor as rule_factor,
+        verify as verify,
     )
     from ocbnn.inference import (
         HMC as HMC,
@@ -71,7 +72,7 @@ _HOMES = {
     "ocbnn.rules": "Rule Schema bind custom d expect forbid functions inputs outputs "
     "require",
     "ocbnn.estimators": "OCBNNClassifier OCBNNRegressor Refinement certify load "
-    "rule_factor",
+    "rule_factor verify",
     "ocbnn.inference": "HMC MCLMC NUTS SGHMC SGLD SMC SVGD VI AdjustedMCLMC Algorithm "
     "Draws Ensemble Laplace Plan WarmStart sample",
     "ocbnn.networks": "MLP Applied EquinoxNetwork",

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 
 def test_a_certificate_is_printed_written_and_checked_again(fitted, ocbnn, tmp_path):
@@ -15,8 +16,12 @@ def test_a_certificate_is_printed_written_and_checked_again(fitted, ocbnn, tmp_p
     assert max(map(len, shown.out.splitlines())) <= 80 + len(str(out))
     again = ocbnn("certify", "--verify", out, fitted / "out", "--least", "0", "--json")
     assert again.code == 0, again.err
-    (rule,) = json.loads(again.out)["rules"]
+    said = json.loads(again.out)
+    (rule,) = said["rules"]
+    assert said["verified"] is True
+    assert said["verdict"] in ("good", "fair", "poor", "unknown")
     assert rule["draws"] == 20
+    assert len(rule["counterexamples"]) == round(20 * rule["broken"])
     assert np.isclose(rule["holds"] + rule["broken"] + rule["undecided"], 1)
 
 
@@ -28,24 +33,99 @@ def test_a_rule_that_is_not_proved_ends_with_code_3(fitted, ocbnn):
     assert "8 break it: proved." in shown.out
 
 
-def test_rows_of_a_table_are_certified(fitted, ocbnn, tmp_path):
-    rows = tmp_path / "rows.csv"
-    rows.write_text("x,colour\n2.5,red\n0.1,blue\n")
-    ask = ("certify", fitted / "out", "--rule", "high on the right", "--at", rows)
-    shown = ocbnn(*ask, "--tolerance", "x=0.1", "--draws", "8", "--least", "0")
+@pytest.fixture
+def rows(tmp_path):
+    """A row to look at, one outside the region, and one without a value."""
+    path = tmp_path / "rows.csv"
+    path.write_text("x,colour\n0.1,blue\n,red\n2.5,red\n")
+    return path
+
+
+def test_rows_of_a_table_keep_their_numbers_and_those_left_out_are_named(
+    fitted, ocbnn, rows, tmp_path
+):
+    model, out = fitted / "out", tmp_path / "rows.json"
+    ask = ("certify", model, "--rule", "high on the right", "--at", rows)
+    ask = (*ask, "--tolerance", "x=0.1", "--draws", "8", "--least", "0")
+    shown = ocbnn(*ask, "--out", out)
     assert shown.code == 0, shown.err
-    assert "around 1 row," in shown.out
+    page = " ".join(shown.out.split())
+    assert "around 1 of 3 rows" in page
+    assert "even with their tolerance: row 1." in page
+    assert "lack an input: row 2." in page
+    assert "Tolerances: x 0.1." in page
+    assert "exactly as in the row: colour=blue, colour=red." in page
+    (rule,) = json.loads(out.read_text())["rules"]
+    assert [place["row"] for place in rule["places"]] == [3]
+    assert rule["around"]["tolerance"] == [0.1, 0, 0]
+    again = ocbnn("certify", model, "--verify", out, "--least", "0")
+    assert "its rows are those of a table" in " ".join(again.out.split())
+    check = ("certify", model, "--verify", out, "--least", "0", "--at", rows)
+    assert "its rows are those of a table" not in " ".join(ocbnn(*check).out.split())
+    rows.write_text("x,colour\n0.1,blue\n,red\n2.4,red\n")
+    forged = ocbnn(*check)
+    assert (forged.code, "row 3 is another one" in forged.err) == (1, True)
 
 
-def test_wrong_options_are_named(fitted, ocbnn, tmp_path):
-    model = fitted / "out"
+def test_what_cannot_be_asked_is_said_in_words_of_the_command_line(fitted, ocbnn, rows):
+    many = "--tolerance dose=0.1 --tolerance pressure=5"
     for options, said in (
         (("--within", "x"), "name the column first"),
         (("--within", "x=3"), "its least and its greatest value"),
-        (("--tolerance", "x=a"), "'a' is no number"),
-        (("--verify", tmp_path / "none.json"), "no such certificate"),
-        (("--verify", tmp_path / "none.json", "--rule", "x"), "leave the other"),
+        (("--within", "x=0:1,y=0:1"), "name the column first"),
+        (("--within", "x=0:inf"), "finite numbers, got (0.0, inf). Write --within x="),
+        (("--within", "x=0:1", "--within", "x=0:2"), "'x' is given twice"),
+        (("--within", "x=9:8"), "Give others: --within x=LOW:HIGH"),
+        (("--tolerance", "x=a"), many),
+        (("--tolerance", "x"), many),
+        (("--at", rows, "--tolerance", "x=0.1,colour=5"), many),
+        (("--at", rows, "--tolerance", "q=1"), "--tolerance speaks of 'q'"),
+        (("--at", rows), "Write --at FILE --tolerance x=0.1"),
+        (("--at", rows, "--tolerance", "1", "--within", "x=0:1"), "one of them out"),
+        (("--rule", "high on the rihgt"), "Did you mean `high on the right`?"),
+        (("--rule", "y <"), "--rule: cannot read the rule"),
+        (("--rule", "a", "--rule", "b"), "--rule is given 2 times"),
+        (("--boxes=3", "--boxes", "4"), "--boxes is given 2 times"),
+        (("--verify", rows.parent / "none.json"), "no such certificate"),
+        (("--verify", rows.parent), "this is a folder"),
+        (("--verify", "none.json", "--rule", "x"), "takes no --rule"),
+        (("--verify", "none.json", "--draws", "3"), "takes no --draws"),
     ):
-        shown = ocbnn("certify", model, *options)
-        assert shown.code == 2, shown.err
+        shown = ocbnn("certify", fitted / "out", *options)
+        assert shown.code == 2, (options, shown.err)
         assert said in shown.err
+        assert "within={" not in shown.err
+
+
+def test_whether_the_file_can_be_written_is_seen_before_anything_is_proved(
+    fitted, ocbnn, rows, monkeypatch
+):
+    monkeypatch.setattr("ocbnn.projects.certifying.prove", None)
+    for out, said in (
+        (".", "this is a folder. Name a file in it: certificate.json"),
+        ("/", "this is a folder"),
+        ("", "this is a folder"),
+        (rows.parent / "none" / "c.json", "Make it first: mkdir"),
+        (rows, "is no certificate. Name another one"),
+        (fitted / "out" / "model.ocbnn", "is no certificate. Name another one"),
+    ):
+        shown = ocbnn("certify", fitted / "out", "--out", out)
+        assert (shown.code, said in shown.err) == (2, True), shown.err
+
+
+def test_what_is_no_model_is_called_what_it_is(fitted, ocbnn):
+    for name, said in (("rows.csv", "a table"), ("study.toml", "a study file")):
+        shown = ocbnn("certify", fitted / name)
+        assert shown.code == 1
+        assert f"this is {said}, and no model" in shown.err
+
+
+def test_programs_read_what_went_wrong(fitted, ocbnn, tmp_path):
+    shown = ocbnn("certify", fitted / "out", "--rule", "nothing", "--json")
+    assert shown.code == 2
+    assert json.loads(shown.out)["error"] in shown.err
+    (tmp_path / "c.json").write_text("{}")
+    asked = ("certify", fitted / "out", "--verify", tmp_path / "c.json", "--json")
+    shown = ocbnn(*asked)
+    assert shown.code == 1
+    assert json.loads(shown.out)["verified"] is False

@@ -1,28 +1,25 @@
-"""Certificates of fitted models, and files of them."""
+"""Certificates of fitted models."""
 
-import json
 import warnings
 
 import numpy as np
 import pytest
 
 import ocbnn
-from ocbnn.core.errors import CertificateError, InferenceWarning, SettingError
-from ocbnn.estimators.certificate_file import read, verify
-from tests.estimators.usual import CHAINS, X
+from ocbnn.core.errors import (
+    CertificateError,
+    DataError,
+    InferenceWarning,
+    SettingError,
+)
+from tests.estimators.certified import certified_model
 
-RULES = ["up: if 3 <= x <= 4 then y >= 0", "cap: y <= 3 [sampler=like-data]"]
 HIGH = "if 3 <= x <= 4 then y >= 0.3"
 
 
 @pytest.fixture(scope="module")
 def model():
-    found = ocbnn.OCBNNRegressor(
-        rules=RULES, hidden=(5,), noise=0.1, inference=CHAINS, random_state=0
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InferenceWarning)
-        return found.fit(X, np.sin(X[:, 0]))
+    return certified_model()
 
 
 @pytest.fixture(scope="module")
@@ -71,83 +68,10 @@ def test_rows_are_certified_with_a_tolerance(model):
     rows = np.array([[2.95], [3.5], [0.0]])
     found = ocbnn.certify(model, "up", at=rows, tolerance={"x": 0.1}, draws=40)["up"]
     # The first row's box reaches into the region, the last one's does not.
-    assert [place.row for place in found.places] == [0, 1]
+    assert [place.row for place in found.places] == [1, 2]
     assert found.places[0].low == (3.0,)
     assert found.status.shape == (2, 40)
-    assert "around 2 rows" in str(found)
-
-
-def test_a_certificate_is_checked_again_from_its_file(model, high, tmp_path):
-    path = tmp_path / "certificate.json"
-    high.save(path)
-    again = read(path)
-    verify(again, model)
-    assert str(again) == str(high)
-    assert np.array_equal(again.rules[0].status, high.rules[0].status)
-
-
-def _claim_that_all_hold(rule):
-    rule["status"] = ["h" * len(rule["draws"])]
-    rule["splits"] = {f"0 {draw}": "." for draw in rule["draws"]}
-    rule["counterexamples"] = []
-
-
-def _claim_a_smaller_region(rule):
-    rule["places"][0]["low"] = [3.5]
-
-
-def _claim_a_break(rule):
-    draw = rule["draws"].index(next(iter(map(_draw, rule["splits"]))))
-    row = list(rule["status"][0])
-    row[draw] = "b"
-    rule["status"] = ["".join(row)]
-
-
-def _draw(where):
-    return int(where.split()[1])
-
-
-def _move_a_counterexample(rule):
-    rule["counterexamples"][0]["x"] = [99.0]
-
-
-def _cut_a_proof(rule):
-    rule["splits"][next(iter(rule["splits"]))] = "0 ."
-
-
-@pytest.mark.parametrize(
-    ("tamper", "said"),
-    [
-        (_claim_that_all_hold, "do not prove that it holds"),
-        (_claim_a_smaller_region, "leaves out a part of the region along x"),
-        (_claim_a_break, "no input shows that"),
-        (_move_a_counterexample, "does not break it at"),
-        (_cut_a_proof, "has no proof"),
-    ],
-)
-def test_a_statement_that_is_not_true_does_not_stand(
-    model, high, tmp_path, tamper, said
-):
-    path = tmp_path / "certificate.json"
-    high.save(path)
-    content = json.loads(path.read_text())
-    tamper(content["rules"][0])
-    path.write_text(json.dumps(content))
-    with pytest.raises(CertificateError, match=said):
-        verify(read(path), model)
-
-
-def test_a_certificate_of_another_model_is_refused(model, high, tmp_path):
-    path = tmp_path / "certificate.json"
-    high.save(path)
-    content = json.loads(path.read_text())
-    content["model"] = "0" * 64
-    path.write_text(json.dumps(content))
-    with pytest.raises(CertificateError, match="another model"):
-        verify(read(path), model)
-    path.write_text('{"kind": "ocbnn certificate"}')
-    with pytest.raises(CertificateError, match="no certificate that can be read"):
-        read(path)
+    assert "around 2 of 3 rows" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +82,14 @@ def test_a_certificate_of_another_model_is_refused(model, high, tmp_path):
         ({"rule": "up", "at": [[1.0]], "tolerance": -1}, "zero or more"),
         ({"rule": "cap", "within": {"q": (0, 1)}}, "which is no input: x"),
         ({"rule": "cap", "within": {"x": (3, 1)}}, "leave nothing of the region"),
+        ({"rule": "up", "within": {"x": (5, 6)}}, "leave nothing of the region"),
+        ({"rule": "cap", "within": {"x": 5}}, "must be two finite numbers, got 5"),
+        ({"rule": "cap", "within": {"x": (0, np.inf)}}, "must be two finite numbers"),
+        ({"at": [[1.0]], "tolerance": [1, 2]}, "one for each of the 1 inputs"),
+        ({"at": [[1.0]], "tolerance": {"x": "a"}}, "got {'x': 'a'}. Write"),
+        ({"at": [[1.0]], "tolerance": 1, "within": {"x": (0, 1)}}, "one of them out"),
+        ({"draws": 0}, "draws must be a whole number above zero, got 0"),
+        ({"rule": "upp"}, "is called 'upp'. Did you mean `up`. It has 'up', 'cap'"),
         ({"boxes": 0}, "boxes must be a whole number"),
         ({"confidence": 2.0}, "between 0 and 1"),
         ({"rule": 3}, "the name of a rule"),
@@ -171,3 +103,102 @@ def test_what_cannot_be_asked_is_said(model, asked, said):
 def test_rows_far_from_the_region_have_nothing_to_prove(model):
     with pytest.raises(CertificateError, match="nothing to prove"):
         ocbnn.certify(model, "up", at=[[0.0]], tolerance=0.1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([[1.0], [np.nan]], "row 2 has nan in column 1. Leave such rows out"),
+        ([["a"]], "rows of the model's inputs"),
+        ([[1.0, 2.0]], "rows of the model's inputs"),
+    ],
+)
+def test_rows_that_are_none_are_refused(model, rows, said):
+    with pytest.raises(DataError, match=said):
+        ocbnn.certify(model, "up", at=rows, tolerance=0.1)
+
+
+def test_a_path_is_no_model():
+    with pytest.raises(SettingError, match="got str: 'results'"):
+        ocbnn.certify("results")
+
+
+def test_draws_are_worth_no_more_than_were_looked_at(model):
+    one = ocbnn.certify(model, "up", draws=1)["up"]
+    assert one.effective == 1
+    assert one.probability <= 0.05 + 1e-9
+    page = " ".join(str(one).split())
+    assert "Looked at 1 of the model's 200 draws" in page
+    assert "from 1 effective draw)" in page
+
+
+def test_a_part_of_a_region_is_called_a_part(model):
+    found = ocbnn.certify(model, "up", within={"x": (3.2, 9)}, draws=8)
+    rule = found["up"]
+    assert rule.places[0].low == (3.2,)
+    assert rule.places[0].high == (4.0,)
+    assert rule.narrowed == ("x",)
+    assert rule.to_dict()["narrowed"] == ["x"]
+    assert "only a part of the rule's region: less of x" in " ".join(str(rule).split())
+    ocbnn.verify(found, model)
+    assert (
+        ocbnn.certify(model, "up", within={"x": (0, 9)}, draws=8)["up"].narrowed == ()
+    )
+
+
+def test_the_page_says_what_was_asked_and_how_good_the_fit_is(model, high):
+    page = " ".join(str(high).split())
+    assert "which was given as text and need not be the model's" in page
+    assert f"The verdict of the fit is {model.verdict_.status!r}." in page
+    assert high.to_dict()["verdict"] == model.verdict_.status
+    named = " ".join(str(ocbnn.certify(model, "up", draws=8)).split())
+    assert "Asked about rule 'up' alone; the model may have others." in named
+    assert "given as text" not in named
+
+
+def test_the_bound_that_draws_can_bear_comes_first(high):
+    page = " ".join(str(high).split())
+    bound = page.index("keeps the rule at all these inputs with probability")
+    assert bound < page.index("By these draws alone")
+
+
+def test_counterexamples_are_plain_values(high):
+    first = high.to_dict()["rules"][0]["counterexamples"][0]
+    assert first["row"] is None
+    assert 3 <= first["x"]["x"] <= 4
+    assert first["y"]["y"] < 0.3
+
+
+def test_rows_left_out_are_counted_and_tolerances_named(model):
+    rows = np.array([[2.95], [3.5], [0.0]])
+    found = ocbnn.certify(model, "up", at=rows, tolerance={}, draws=8)["up"]
+    assert found.to_dict()["rows"] == {
+        "asked": 3,
+        "looked_at": 1,
+        "outside": [1, 3],
+        "missing": [],
+        "tolerance": {"x": 0.0},
+    }
+    page = " ".join(str(found).split())
+    assert "around 1 of 3 rows" in page
+    assert "even with their tolerance: rows 1, 3." in page
+    assert "Without a tolerance, exactly as in the row: x." in page
+
+
+def test_classes_are_judged_by_the_most_probable_one():
+    found = ocbnn.OCBNNClassifier(
+        rules="low: if -2 <= x <= -1 then y in {0}",
+        hidden=(3,),
+        inputs=["x"],
+        outputs=["y"],
+        inference=ocbnn.NUTS(chains=2, warmup=30, draws=20, max_depth=3),
+        random_state=0,
+    )
+    X = np.linspace(-2, 2, 20)[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)
+        found.fit(X, (X[:, 0] > 0).astype(int))
+    proved = ocbnn.certify(found)
+    assert "most probable class is one that the rule" in str(proved)
+    assert proved["low"].outputs == ("0", "1")
+    ocbnn.verify(proved, found)

@@ -15,6 +15,7 @@ from ocbnn.cli.ending import fail, stop
 from ocbnn.cli.explain import explain
 from ocbnn.cli.fit import fit, report, resume
 from ocbnn.cli.init import init
+from ocbnn.cli.once import OnceCommand
 from ocbnn.cli.predict import check, predict
 from ocbnn.cli.studio import studio
 from ocbnn.core.compiled import keep_compiled
@@ -49,7 +50,7 @@ for command in (
     studio,
     bench,
 ):
-    app.command()(command)
+    app.command(cls=OnceCommand)(command)
 app.add_typer(data_commands, name="data")
 
 

@@ -1,14 +1,15 @@
 """`ocbnn certify`: what can be proved about a fitted model's rules."""
 
+import textwrap
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ocbnn.cli.ending import stop
 from ocbnn.cli.predict import RULES_BROKEN, ModelPath
 from ocbnn.cli.talk import opened, show_json, spoken_warnings
-from ocbnn.core.errors import SettingError
+from ocbnn.core.errors import CertificateError, OcbnnError, SettingError
 
 
 def certify(
@@ -25,7 +26,8 @@ def certify(
         Path | None,
         typer.Option(
             metavar="DATA",
-            help="CSV or Parquet file: prove it around these rows, not everywhere.",
+            help="CSV or Parquet file: prove it around these rows, not everywhere. "
+            "With --verify: the table that the certificate's rows must be those of.",
             show_default=False,
         ),
     ] = None,
@@ -33,7 +35,8 @@ def certify(
         list[str] | None,
         typer.Option(
             metavar="[COLUMN=]NUMBER",
-            help="How far from a row an input may lie; with --at, once or per column.",
+            help="How far from a row an input may lie, with --at: once for all "
+            "columns, or repeated for some; others are taken exactly as they are.",
             show_default=False,
         ),
     ] = None,
@@ -41,8 +44,8 @@ def certify(
         list[str] | None,
         typer.Option(
             metavar="COLUMN=LOW:HIGH",
-            help="Bounds of an input that the rule leaves unbounded. Left out: those "
-            "of the training data.",
+            help="Look at this part of an input alone. Left out: what the rule says, "
+            "and where it sets no bounds, the range of the training data.",
             show_default=False,
         ),
     ] = None,
@@ -51,8 +54,11 @@ def certify(
         typer.Option(min=1, help="At most so many draws.", show_default="all"),
     ] = None,
     boxes: Annotated[
-        int, typer.Option(min=1, help="At most so many boxes for each draw.")
-    ] = 4096,
+        int | None,
+        typer.Option(
+            min=1, help="At most so many boxes for each draw.", show_default="4096"
+        ),
+    ] = None,
     least: Annotated[
         float,
         typer.Option(min=0, max=1, help="Share of draws that must be proved to hold."),
@@ -81,46 +87,67 @@ def certify(
 
     Exit code 3 when a smaller share than --least is proved to.
     """
+    settings = {"rule": rule, "tolerance": tolerance, "within": within}
+    settings |= {"draws": draws, "boxes": boxes}
     try:
-        from ocbnn.projects.certifying import (  # noqa: PLC0415
-            asked_bounds,
-            asked_rows,
-            asked_tolerance,
-            checked_again,
-            prove,
-        )
-
         with spoken_warnings():
-            fitted = opened(model)
-            if verify is not None:
-                if rule or at or tolerance or within or out:
-                    raise SettingError(
-                        "--verify checks what a certificate says; leave the other "
-                        "options out."
-                    )
-                found = checked_again(fitted, verify)
+            if verify is None:
+                found = _proved(model, {**settings, "at": at}, out)
             else:
-                found = prove(
-                    fitted,
-                    rule,
-                    at=None if at is None else asked_rows(fitted, at),
-                    tolerance=asked_tolerance(tolerance),
-                    within=asked_bounds(within),
-                    draws=draws,
-                    boxes=boxes,
-                )
-            if out is not None:
-                found.save(out)
+                found = _checked(model, verify, at, {**settings, "out": out})
     except KeyboardInterrupt:
         stop("stopped. Nothing was written.")
+    except OcbnnError as error:
+        if as_json:
+            show_json(_failed(error, verify))
+        raise
     holds = all(one.holds >= least for one in found) and not found.skipped
     if as_json:
-        show_json({"holds": holds, "least": least, **found.to_dict()})
+        said = {"holds": holds, "least": least, "verified": verify is not None}
+        show_json({**said, **found.to_dict()})
     else:
         typer.echo(str(found))
         if verify is not None:
-            typer.echo(f"\n{verify}: every statement was checked again and stands.")
+            typer.echo(f"\n{_stands(verify, found, at)}")
         if out is not None:
             typer.echo(f"\nwritten to {out}")
     if not holds:
         raise typer.Exit(RULES_BROKEN)
+
+
+def _proved(model: Path, settings: dict[str, Any], out: Path | None) -> Any:
+    # The library is heavy; `--help` should not wait for it.
+    from ocbnn.projects.certifying import check_out, proved  # noqa: PLC0415
+
+    if out is not None:
+        check_out(out)
+    found = proved(opened(model), **settings)
+    if out is not None:
+        found.save(out)
+    return found
+
+
+def _checked(model: Path, path: Path, at: Path | None, others: dict[str, Any]) -> Any:
+    from ocbnn.projects.certifying import checked_again  # noqa: PLC0415
+
+    for name, value in others.items():
+        if value:
+            raise SettingError(
+                f"--verify checks what a certificate says, and takes no --{name}. "
+                "Leave it out."
+            )
+    return checked_again(opened(model), path, at)
+
+
+def _failed(error: OcbnnError, verify: Path | None) -> dict[str, Any]:
+    """What a program reads when there is nothing else to read."""
+    fell = verify is not None and isinstance(error, CertificateError)
+    return {"error": str(error), **({"verified": False} if fell else {})}
+
+
+def _stands(path: Path, found: Any, at: Path | None) -> str:
+    words = "how many boxes and seconds it took, and what stayed undecided"
+    if found.asked.rows is not None and at is None:
+        words += ", and that its rows are those of a table (--at compares them)"
+    said = "every statement was checked again and stands. Its author's word alone are"
+    return textwrap.fill(f"{path}: {said} {words}.", 80, break_on_hyphens=False)

@@ -1,5 +1,6 @@
 """The scikit-learn face of the library."""
 
+from ocbnn.estimators.certificate_check import verify as verify
 from ocbnn.estimators.certifying import certify as certify
 from ocbnn.estimators.classifier import OCBNNClassifier as OCBNNClassifier
 from ocbnn.estimators.factor import (

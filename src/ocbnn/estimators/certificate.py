@@ -1,13 +1,13 @@
 """What was proved about a rule: plain data, a page of text, and a file."""
 
 import dataclasses
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.stats import beta
 
-from ocbnn.estimators.page import Page, RulePages, block, listed, share
+from ocbnn.estimators.certificate_words import page_of, rule_page
+from ocbnn.estimators.page import Page, RulePages
 from ocbnn.proofs.search import BROKEN, HOLDS, UNDECIDED
 
 
@@ -18,12 +18,35 @@ class Place:
     Attributes:
         low: The least value of every input.
         high: The greatest.
-        row: The row it lies around, for a certificate of single rows; else None.
+        row: The row it lies around, for a certificate of single rows; else None. The
+            first row is row 1, as in what is said about tables.
     """
 
     low: tuple[float, ...]
     high: tuple[float, ...]
     row: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Around:
+    """Which rows a rule was looked at around, and which were left out.
+
+    Attributes:
+        rows: How many rows were asked about.
+        outside: Rows that lie outside the rule's region, even with their tolerance.
+        missing: Rows that lack an input.
+        tolerance: How far from a row each input may lie.
+    """
+
+    rows: int
+    outside: tuple[int, ...]
+    missing: tuple[int, ...]
+    tolerance: tuple[float, ...]
+
+    @property
+    def looked_at(self) -> int:
+        """Rows that the rule was looked at around."""
+        return self.rows - len(self.outside) - len(self.missing)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,16 +67,56 @@ class Counterexample:
 
 
 @dataclasses.dataclass(frozen=True)
+class Asked:
+    """What a certificate was asked for.
+
+    Attributes:
+        rule: A rule's name or its text; None for every rule of the model.
+        is_own: Whether the rule was given as text or object, not as a name.
+        draws: At most so many draws; None for all.
+        boxes: At most so many boxes for each draw and place.
+        confidence: Of the statement about draws that were not looked at.
+        within: Bounds of inputs.
+        rows: Rows of inputs, nan where one is missing; None for the whole region.
+        tolerance: How far from a row each input may lie.
+    """
+
+    rule: str | None
+    is_own: bool
+    draws: int | None
+    boxes: int
+    confidence: float
+    within: dict[str, tuple[float, float]]
+    rows: np.ndarray | None
+    tolerance: tuple[float, ...] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values; of the rows, how many there are."""
+        return {
+            **dataclasses.asdict(self),
+            "within": {name: list(ends) for name, ends in self.within.items()},
+            "rows": None if self.rows is None else len(self.rows),
+            "tolerance": None if self.tolerance is None else list(self.tolerance),
+        }
+
+
+@dataclasses.dataclass(frozen=True)
 class RuleCertificate(Page):
     """For each draw, whether it keeps a rule at every input of each place.
 
     Attributes:
         rule: The rule's name.
         text: The rule.
+        is_own: Whether it was given as text or object, not by a name of the model's.
+        reading: What it means for a draw to keep it, where that needs to be said.
         inputs: Names of the inputs.
+        outputs: Names of the outputs, or of the classes.
         cut: Inputs that the rule leaves unbounded, and that were bounded for the proof.
+        narrowed: Inputs of which a part of the region alone was looked at.
         places: Where it was looked at: the whole region, or around rows.
+        around: Which rows those are; None for the whole region.
         draws: Numbers of the draws that were looked at.
+        available: How many draws of the model answer.
         status: (places, draws); 1 where it is kept: proved, -1 where it is broken:
             proved, and 0 where the budget was spent before either was.
         counterexamples: Where it is broken, one for each -1.
@@ -66,10 +129,16 @@ class RuleCertificate(Page):
 
     rule: str
     text: str
+    is_own: bool
+    reading: str
     inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
     cut: tuple[str, ...]
+    narrowed: tuple[str, ...]
     places: tuple[Place, ...]
+    around: Around | None
     draws: tuple[int, ...]
+    available: int
     status: np.ndarray
     counterexamples: tuple[Counterexample, ...]
     splits: dict[tuple[int, int], list[int]]
@@ -81,7 +150,7 @@ class RuleCertificate(Page):
     @property
     def is_local(self) -> bool:
         """Whether it speaks of rows, not of the whole region."""
-        return any(place.row is not None for place in self.places)
+        return self.around is not None
 
     @property
     def holds(self) -> float:
@@ -112,7 +181,7 @@ class RuleCertificate(Page):
         are worth; undecided draws count as failures.
         """
         size = len(self.draws)
-        trials = int(min(size, self.effective or size))
+        trials = size if self.effective is None else int(min(size, self.effective))
         successes = int(np.floor(self.holds * trials + 1e-9))
         if successes == 0:
             return 0.0
@@ -121,11 +190,31 @@ class RuleCertificate(Page):
     def to_dict(self) -> dict[str, Any]:
         """The findings as plain values, without the proof."""
         return {
+            **self.summary(),
+            "counterexamples": [
+                {
+                    "row": self.places[one.place].row,
+                    "draw": one.draw,
+                    "x": dict(zip(self.inputs, one.x, strict=True)),
+                    "y": dict(zip(self.outputs, one.y, strict=True)),
+                }
+                for one in self.counterexamples
+            ],
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """The findings as plain values, without inputs that break the rule."""
+        return {
             "rule": self.rule,
             "text": self.text,
+            "is_own": self.is_own,
             "draws": len(self.draws),
+            "available_draws": self.available,
             "places": len(self.places),
+            "region": self._region(),
+            "rows": self._rows(),
             "cut": list(self.cut),
+            "narrowed": list(self.narrowed),
             "holds": self.holds,
             "broken": self.broken,
             "undecided": self.undecided,
@@ -137,73 +226,27 @@ class RuleCertificate(Page):
             "seconds": self.seconds,
         }
 
-    def sentences(self) -> Iterator[str]:
-        """The findings in words."""
-        yield self.text
-        yield from self._where()
-        size = len(self.draws)
-        counts = [round(size * one) for one in (self.holds, self.broken)]
-        yield f"{counts[0]} of {size} draws keep it at every such input: proved."
-        if self.counterexamples:
-            first = self.counterexamples[0]
-            yield (
-                f"{counts[1]} break it: proved. Draw {first.draw}, for one, at "
-                f"{self._spelled(first.x)}."
-            )
-        if left := size - sum(counts):
-            yield (
-                f"{left} are undecided: the boxes they were given ran out. More may "
-                "decide them."
-            )
+    def _region(self) -> dict[str, list[float]] | None:
         if self.is_local:
-            yield from self._by_row()
-        yield from self._probable()
+            return None
+        (place,) = self.places
+        ends = zip(self.inputs, place.low, place.high, strict=True)
+        return {name: [low, high] for name, low, high in ends}
 
-    def _where(self) -> Iterator[str]:
-        if self.is_local:
-            count = len(self.places)
-            yield f"Looked at around {count} row{'s' * (count > 1)}, with a tolerance."
-        else:
-            (place,) = self.places
-            ends = zip(place.low, self.inputs, place.high, strict=True)
-            spoken = [f"{a:.6g} <= {name} <= {b:.6g}" for a, name, b in ends]
-            yield f"Looked at wherever {listed(spoken, 20)}."
-        if self.cut:
-            yield (
-                f"The rule sets no bounds for {listed(self.cut, 20)}: there it was "
-                "looked at between those above, and is unknown beyond."
-            )
-
-    def _by_row(self) -> Iterator[str]:
-        status = self.status
-        whole = float(np.mean(np.all(status == HOLDS, axis=1)))
-        yield (
-            f"Decided for all draws at {share(self.decided_places)} of the rows; kept "
-            f"by all draws at {share(whole)} of them."
-        )
-
-    def _probable(self) -> Iterator[str]:
-        how = "taking the draws as independent, which they need not be"
-        if self.effective is not None:
-            how = f"from {self.effective:.0f} effective draws"
-        yield (
-            "So the posterior probability that the rule holds at all these inputs is "
-            f"at least {share(self.holds)} by these draws, and with "
-            f"{100 * self.confidence:g} % confidence a new draw keeps it with "
-            f"probability {share(self.probability)} or more ({how})."
-        )
-
-    def _spelled(self, x: tuple[float, ...]) -> str:
-        return listed(
-            (
-                f"{name} = {value:.6g}"
-                for name, value in zip(self.inputs, x, strict=True)
-            ),
-            20,
-        )
+    def _rows(self) -> dict[str, Any] | None:
+        if self.around is None:
+            return None
+        away = zip(self.inputs, self.around.tolerance, strict=True)
+        return {
+            "asked": self.around.rows,
+            "looked_at": self.around.looked_at,
+            "outside": list(self.around.outside),
+            "missing": list(self.around.missing),
+            "tolerance": dict(away),
+        }
 
     def __str__(self) -> str:
-        return block(f"Rule {self.rule!r}", self.sentences())
+        return rule_page(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,19 +254,29 @@ class Certificate(RulePages[RuleCertificate]):
     """What was proved about a model's rules. Print it, save it, look at each rule.
 
     Attributes:
-        model: A digest of the draws, the network and the units it speaks about.
+        model: A digest of the model it speaks about.
+        verdict: Whether the model's draws can be trusted: a word, and why.
+        asked: What was asked for.
         rules: One for each rule.
         skipped: Rules that cannot be proved, and why.
     """
 
     model: str
+    verdict: tuple[str, ...]
+    asked: Asked
     rules: tuple[RuleCertificate, ...]
     skipped: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The findings as plain values, without the proofs."""
-        rules = [rule.to_dict() for rule in self.rules]
-        return {"model": self.model, "rules": rules, "skipped": dict(self.skipped)}
+        return {
+            "model": self.model,
+            "verdict": self.verdict[0],
+            "verdict_sentences": list(self.verdict[1:]),
+            "asked": self.asked.to_dict(),
+            "rules": [rule.to_dict() for rule in self.rules],
+            "skipped": dict(self.skipped),
+        }
 
     def save(self, path: Any) -> None:
         """Write findings and proofs as JSON, for `ocbnn certify --verify`."""
@@ -232,11 +285,4 @@ class Certificate(RulePages[RuleCertificate]):
         write(self, path)
 
     def __str__(self) -> str:
-        parts = [str(rule) for rule in self.rules]
-        parts += [
-            block(f"Rule {name!r}", [f"Not looked at: {why}"])
-            for name, why in self.skipped.items()
-        ]
-        if not parts:
-            return "There are no rules, so there is nothing to prove."
-        return "\n\n".join([*parts, f"Model {self.model[:16]}."])
+        return page_of(self)

@@ -1,29 +1,33 @@
-"""Certificates as files, and checking one against the model it speaks about."""
+"""Certificates as files. Whether one is true, `certificate_check` finds out."""
 
 import json
-from collections.abc import Iterator
+import math
+import os
 from pathlib import Path
 from typing import Any, Literal
 
-import jax
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ocbnn.core.errors import CertificateError
+from ocbnn.core.errors import CertificateError, StorageError
 from ocbnn.core.versions import library_versions
+from ocbnn.core.words import shorten
 from ocbnn.estimators.certificate import (
+    Around,
+    Asked,
     Certificate,
     Counterexample,
     Place,
     RuleCertificate,
 )
-from ocbnn.estimators.certifying import digest
-from ocbnn.proofs.prover import Prover
-from ocbnn.proofs.search import BROKEN, HOLDS, leaves
-from ocbnn.rules import bind
+from ocbnn.proofs.search import BROKEN, HOLDS
 from ocbnn.storage.files import replace_file
 
+FORMAT = 2
+_KIND = "ocbnn certificate"
 _LEAF = "."
+_LETTERS = {HOLDS: "h", BROKEN: "b", 0: "u"}
+_CODES = {letter: code for code, letter in _LETTERS.items()}
 
 
 class _Strict(BaseModel):
@@ -36,6 +40,13 @@ class _Place(_Strict):
     row: int | None
 
 
+class _Around(_Strict):
+    rows: int
+    outside: list[int]
+    missing: list[int]
+    tolerance: list[float]
+
+
 class _Counterexample(_Strict):
     place: int
     draw: int
@@ -46,10 +57,16 @@ class _Counterexample(_Strict):
 class _Rule(_Strict):
     rule: str
     text: str
+    is_own: bool
+    reading: str
     inputs: list[str]
+    outputs: list[str]
     cut: list[str]
+    narrowed: list[str]
     places: list[_Place]
+    around: _Around | None
     draws: list[int]
+    available: int
     # A letter for every place and draw: holds, broken, undecided.
     status: list[str]
     counterexamples: list[_Counterexample]
@@ -62,31 +79,75 @@ class _Rule(_Strict):
     summary: dict[str, Any]
 
 
+class _Asked(_Strict):
+    rule: str | None
+    is_own: bool
+    draws: int | None
+    boxes: int
+    confidence: float
+    within: dict[str, list[float]]
+    rows: list[list[float | None]] | None
+    tolerance: list[float] | None
+
+
 class _File(_Strict):
     kind: Literal["ocbnn certificate"]
-    version: Literal[1]
+    version: Literal[2]
     versions: dict[str, str]
     model: str
+    verdict: list[str]
+    asked: _Asked
     rules: list[_Rule]
     skipped: dict[str, str]
 
 
-_LETTERS = {HOLDS: "h", BROKEN: "b", 0: "u"}
-_CODES = {letter: code for code, letter in _LETTERS.items()}
+class _Head(BaseModel):
+    kind: Any = None
+    version: Any = None
 
 
 def write(certificate: Certificate, path: Any) -> None:
-    """Write a certificate and its proofs as JSON."""
+    """Write a certificate and its proofs as JSON.
+
+    Raises:
+        StorageError: When it cannot be written there.
+    """
+    if why := unwritable(path):
+        raise StorageError(f"{path}: {why}")
+    asked = certificate.asked
     content = {
-        "kind": "ocbnn certificate",
-        "version": 1,
+        "kind": _KIND,
+        "version": FORMAT,
         "versions": library_versions(),
         "model": certificate.model,
+        "verdict": list(certificate.verdict),
+        "asked": {**asked.to_dict(), "rows": _plain_rows(asked.rows)},
         "rules": [_to_plain(rule) for rule in certificate.rules],
         "skipped": dict(certificate.skipped),
     }
     text = json.dumps(content, allow_nan=False, ensure_ascii=False)
     replace_file(path, f"{text}\n".encode())
+
+
+def unwritable(path: Any) -> str:
+    """Why a file cannot be written there, and what to do; empty if it can."""
+    path = Path(path)
+    if path.is_dir():
+        return f"this is a folder. Name a file in it: {path / 'certificate.json'}."
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}. Make it first: mkdir {path.parent}"
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        return "this file may not be written. Name another one."
+    if path.exists() and not _is_replaceable(path):
+        return "this file is there already, and is no certificate. Name another one."
+    return ""
+
+
+def _is_replaceable(path: Path) -> bool:
+    """Whether there is nothing to lose: never write over a model or a table."""
+    with path.open("rb") as file:
+        start = file.read(1000)
+    return not start or _KIND.encode() in start
 
 
 def read(path: Any) -> Certificate:
@@ -95,111 +156,65 @@ def read(path: Any) -> Certificate:
     Raises:
         CertificateError: When the file is none.
     """
+    if Path(path).is_dir():
+        raise CertificateError(
+            f"{path}: this is a folder. Name the certificate's file in it."
+        )
     try:
         text = Path(path).read_text(encoding="utf-8")
+        _refuse_other_formats(_Head.model_validate_json(text), path)
         file = _File.model_validate_json(text)
-        rules = tuple(map(_from_plain, file.rules))
-    except (UnicodeDecodeError, ValidationError, ValueError, KeyError) as error:
-        why = error.errors()[0] if isinstance(error, ValidationError) else error
-        said = why if not isinstance(why, dict) else f"{why['loc']}: {why['msg']}"
-        raise CertificateError(
-            f"{path} is no certificate that can be read ({said}). "
-            "`ocbnn certify MODEL --out FILE` writes one."
-        ) from None
-    return Certificate(file.model, rules, file.skipped)
+        return _certificate(file)
+    except UnicodeDecodeError:
+        said = "it is no text"
+    except ValidationError as error:
+        said = _in_words(error.errors()[0])
+    except (ValueError, KeyError) as error:
+        if isinstance(error, CertificateError):
+            raise
+        said = "its letters and numbers do not fit together"
+    raise CertificateError(
+        f"{path} is no certificate that can be read: {said}. "
+        "`ocbnn certify MODEL --out FILE` writes one."
+    )
 
 
-def verify(certificate: Certificate, model: Any) -> None:
-    """Check every statement of a certificate anew, from its proofs.
-
-    No search is needed: every box of every proof is bounded once more, the boxes are
-    checked to cover what they should, and every counterexample is tried.
-
-    Raises:
-        CertificateError: At the first statement that does not stand.
-    """
-    if certificate.model != digest(model):
-        raise CertificateError(
-            "the certificate speaks about another model: it names "
-            f"{certificate.model[:16]}, and this one is {digest(model)[:16]}. Certify "
-            "this model anew."
+def _refuse_other_formats(head: _Head, path: Any) -> None:
+    is_ours = head.kind == _KIND and isinstance(head.version, int)
+    if not is_ours or head.version == FORMAT:
+        return
+    why = "a newer ocbnn wrote it. Check it with that one"
+    if head.version < FORMAT:
+        why = (
+            "it does not say all that is checked today. Make it anew: `ocbnn certify "
+            "MODEL --out FILE`"
         )
-    for rule in certificate.rules:
-        for problem in _problems(rule, model):
-            raise CertificateError(
-                f"the certificate does not stand. Rule {rule.rule!r}: {problem}."
-            )
+    raise CertificateError(
+        f"{path} is a certificate of format {head.version}, and format {FORMAT} is "
+        f"read here: {why}."
+    )
 
 
-def _problems(rule: RuleCertificate, model: Any) -> Iterator[str]:
-    predictive = model._predictive
-    bound = bind(rule.text, model.schema_)
-    if tuple(rule.inputs) != tuple(bound.schema.inputs):
-        yield "its inputs are not those of the model"
-        return
-    if not set(rule.draws) <= set(range(predictive.size)):
-        yield "it names draws that the model does not have"
-        return
-    yield from _uncovered(rule, bound)
-    weights = jax.tree.map(np.asarray, predictive.draws.weights)
-    prover = Prover(predictive.network, weights, predictive.units, bound)
-    yield from _unproved(rule, prover)
-    yield from _unbroken(rule, prover)
+def _in_words(problem: Any) -> str:
+    """What is wrong with a file, without the words of the one who found it."""
+    where = ".".join(map(str, problem["loc"]))
+    match problem["type"]:
+        case "json_invalid":
+            return "it is not written in JSON, or is cut short"
+        case "missing":
+            return f"it lacks {where!r}"
+        case "extra_forbidden":
+            return f"it has {where!r}, which no certificate has"
+        case _ if not where:
+            return "it is JSON, but no object"
+        case _:
+            return f"what stands at {where!r} cannot stand there"
 
 
-def _uncovered(rule: RuleCertificate, bound: Any) -> Iterator[str]:
-    """Whether places lie where the certificate says that it looked."""
-    if rule.is_local:
-        return
-    least, most = bound.region.box()
-    for column, name in enumerate(rule.inputs):
-        if name in rule.cut:
-            continue
-        place = rule.places[0]
-        if place.low[column] > least[column] or place.high[column] < most[column]:
-            yield f"it leaves out a part of the region along {name}"
-
-
-def _unproved(rule: RuleCertificate, prover: Prover) -> Iterator[str]:
-    draws, lows, highs = [], [], []
-    for number, place in enumerate(rule.places):
-        for column, draw in enumerate(rule.draws):
-            if rule.status[number, column] != HOLDS:
-                continue
-            splits = rule.splits.get((number, draw))
-            try:
-                low, high = leaves(
-                    splits or [], np.array(place.low), np.array(place.high)
-                )
-            except ValueError as error:
-                yield f"draw {draw} has no proof ({error})"
-                return
-            draws += [draw] * len(low)
-            lows.append(low)
-            highs.append(high)
-    if not draws:
-        return
-    held = prover.judge(
-        np.array(draws), np.concatenate(lows), np.concatenate(highs)
-    ).holds
-    if not held.all():
-        first = int(np.flatnonzero(~held)[0])
-        yield f"the bounds of draw {draws[first]} do not prove that it holds"
-
-
-def _unbroken(rule: RuleCertificate, prover: Prover) -> Iterator[str]:
-    claimed = {(one.place, one.draw): one for one in rule.counterexamples}
-    for number, row in enumerate(rule.status):
-        for draw in np.array(rule.draws)[row == BROKEN]:
-            if (number, int(draw)) not in claimed:
-                yield f"draw {draw} is said to break it, and no input shows that"
-                return
-    for one in rule.counterexamples:
-        place = rule.places[one.place]
-        x = np.array(one.x)
-        inside = (x >= np.array(place.low)) & (x <= np.array(place.high))
-        if not inside.all() or not prover.is_broken(np.array([one.draw]), x[None])[0]:
-            yield f"draw {one.draw} does not break it at {list(one.x)}"
+def _plain_rows(rows: np.ndarray | None) -> list[list[float | None]] | None:
+    if rows is None:
+        return None
+    return [[None if math.isnan(v) else v for v in row] for row in rows.tolist()]
 
 
 def _to_plain(rule: RuleCertificate) -> dict[str, Any]:
@@ -208,53 +223,101 @@ def _to_plain(rule: RuleCertificate) -> dict[str, Any]:
         f"{place} {draw}": " ".join(_LEAF if axis < 0 else str(axis) for axis in axes)
         for (place, draw), axes in rule.splits.items()
     }
+    around = rule.around
     return {
-        "rule": rule.rule,
-        "text": rule.text,
-        "inputs": list(rule.inputs),
-        "cut": list(rule.cut),
-        "places": [
-            {"low": list(one.low), "high": list(one.high), "row": one.row}
-            for one in rule.places
-        ],
-        "draws": list(rule.draws),
+        **{name: getattr(rule, name) for name in _Rule.model_fields if name in _SAME},
+        "places": [vars(one) for one in rule.places],
+        "around": None if around is None else vars(around),
         "status": status,
-        "counterexamples": [
-            {"place": one.place, "draw": one.draw, "x": list(one.x), "y": list(one.y)}
-            for one in rule.counterexamples
-        ],
+        "counterexamples": [vars(one) for one in rule.counterexamples],
         "splits": splits,
-        "effective": rule.effective,
-        "confidence": rule.confidence,
-        "boxes": rule.boxes,
-        "seconds": rule.seconds,
-        "summary": rule.to_dict(),
+        "summary": rule.summary(),
     }
+
+
+# What is the same in the file, but for tuples, which are lists there.
+_SAME = frozenset(_Rule.model_fields) - {
+    *("places", "around", "status", "counterexamples", "splits", "summary")
+}
+
+
+def _certificate(file: _File) -> Certificate:
+    asked = file.asked
+    if any(len(ends) != 2 for ends in asked.within.values()):
+        raise ValueError("bounds have two ends")
+    rows = None if asked.rows is None else np.array(asked.rows, float)
+    if rows is not None and (rows.ndim != 2 or asked.tolerance is None):
+        raise ValueError("rows have one size and a tolerance")
+    return Certificate(
+        file.model,
+        tuple(file.verdict),
+        Asked(
+            asked.rule,
+            asked.is_own,
+            asked.draws,
+            asked.boxes,
+            asked.confidence,
+            {name: (low, high) for name, (low, high) in asked.within.items()},
+            rows,
+            None if asked.tolerance is None else tuple(asked.tolerance),
+        ),
+        tuple(map(_from_plain, file.rules)),
+        file.skipped,
+    )
 
 
 def _from_plain(rule: _Rule) -> RuleCertificate:
     status = np.array([[_CODES[letter] for letter in row] for row in rule.status])
-    if status.shape != (len(rule.places), len(rule.draws)):
+    if status.shape != (len(rule.places), len(rule.draws)) or not status.size:
         raise ValueError("the status of places and draws has another size than those")
-    return RuleCertificate(
-        rule=rule.rule,
-        text=rule.text,
-        inputs=tuple(rule.inputs),
-        cut=tuple(rule.cut),
+    same: dict[str, Any] = {name: _tupled(getattr(rule, name)) for name in _SAME}
+    found = RuleCertificate(
+        **same,
         places=tuple(
             Place(tuple(one.low), tuple(one.high), one.row) for one in rule.places
         ),
-        draws=tuple(rule.draws),
+        around=None if rule.around is None else _around(rule.around),
         status=status,
         counterexamples=tuple(
             Counterexample(one.place, one.draw, tuple(one.x), tuple(one.y))
             for one in rule.counterexamples
         ),
         splits=dict(_splits(*pair) for pair in rule.splits.items()),
-        effective=rule.effective,
-        confidence=rule.confidence,
-        boxes=rule.boxes,
-        seconds=rule.seconds,
+    )
+    _compare(rule.summary, found)
+    return found
+
+
+def _compare(said: dict[str, Any], found: RuleCertificate) -> None:
+    """A summary that says something else than what it sums up does not stand."""
+    true = found.summary()
+    for key in (*true, *said):
+        if key in said and key in true and _is_same(said[key], true[key]):
+            continue
+        shown = repr(said[key]) if key in said else "nothing"
+        raise CertificateError(
+            f"the certificate does not stand. Rule {found.rule!r}: its summary says "
+            f"{shorten(shown)} about {key!r}, and the rest of it gives "
+            f"{shorten(repr(true.get(key)))}."
+        )
+
+
+def _is_same(said: Any, true: Any) -> bool:
+    if isinstance(true, float) and type(said) in (int, float):
+        return bool(np.isclose(said, true, rtol=1e-9, atol=1e-12))
+    return type(said) is type(true) and said == true
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _around(around: _Around) -> Around:
+    return Around(
+        around.rows,
+        tuple(around.outside),
+        tuple(around.missing),
+        tuple(around.tolerance),
     )
 
 

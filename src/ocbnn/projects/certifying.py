@@ -1,29 +1,62 @@
 """Certificates as the command line asks for them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.core.errors import DataError, RegionError, RuleError, SettingError
+from ocbnn.estimators import verify
 from ocbnn.estimators.certificate import Certificate
-from ocbnn.estimators.certificate_file import read, verify
-from ocbnn.estimators.certifying import certify as prove
+from ocbnn.estimators.certificate_asking import COMMAND
+from ocbnn.estimators.certificate_file import unwritable
+from ocbnn.estimators.certifying import prove
 from ocbnn.projects.columns import read_inputs
 from ocbnn.tables import open_table
 
-__all__ = ["asked_bounds", "asked_rows", "asked_tolerance", "checked_again", "prove"]
+
+def proved(
+    model: Any,
+    rule: str | None,
+    at: Path | None,
+    tolerance: Sequence[str] | None,
+    within: Sequence[str] | None,
+    draws: int | None,
+    boxes: int | None,
+) -> Certificate:
+    """What can be proved about a model's rules.
+
+    Raises:
+        SettingError: When what is asked makes no sense.
+    """
+    asked = asked_tolerance(tolerance)
+    bounds = asked_bounds(within)
+    try:
+        return prove(
+            model,
+            rule,
+            rows=None if at is None else asked_rows(model, at),
+            tolerance=asked,
+            within=bounds,
+            draws=draws,
+            boxes=4096 if boxes is None else boxes,
+            confidence=0.95,
+            words=COMMAND,
+        )
+    except (RuleError, RegionError) as error:
+        if rule is None:
+            raise
+        raise SettingError(f"--rule: {error}") from None
 
 
 def asked_rows(model: Any, path: Path) -> np.ndarray:
-    """Rows of a table that lack nothing."""
+    """The rows of a table, nan where they lack an input."""
     with open_table(path) as table:
         X = read_inputs(table, model.schema_.inputs)
-    whole = np.isfinite(X).all(axis=1)
-    if not whole.any():
+    if not np.isfinite(X).all(axis=1).any():
         raise DataError(f"{path}: every row lacks an input.")
-    return X[whole]
+    return X
 
 
 def asked_tolerance(texts: Sequence[str] | None) -> float | dict[str, float] | None:
@@ -34,10 +67,14 @@ def asked_tolerance(texts: Sequence[str] | None) -> float | dict[str, float] | N
     """
     if not texts:
         return None
-    if len(texts) == 1 and "=" not in texts[0]:
-        return _number(texts[0], "--tolerance")
-    found = dict(_named(text, "--tolerance", "x=0.1") for text in texts)
-    return {name: _number(value, "--tolerance") for name, value in found.items()}
+    if len(texts) == 1 and _number(texts[0]) is not None:
+        return _number(texts[0])
+    advice = (
+        "write a number for all columns, `--tolerance 0.1`, or one for each: "
+        "`--tolerance dose=0.1 --tolerance pressure=5`. Columns without one are taken "
+        "exactly as they are."
+    )
+    return _by_column(texts, "--tolerance", advice, _number)
 
 
 def asked_bounds(texts: Sequence[str] | None) -> dict[str, tuple[float, float]]:
@@ -46,44 +83,68 @@ def asked_bounds(texts: Sequence[str] | None) -> dict[str, tuple[float, float]]:
     >>> asked_bounds(["age=0:120"])
     {'age': (0.0, 120.0)}
     """
-    found = {}
-    for text in texts or ():
-        name, ends = _named(text, "--within", "age=0:120")
-        low, colon, high = ends.partition(":")
-        if not colon:
-            raise SettingError(
-                f"--within {text}: write a column, its least and its greatest value, "
-                "as in `--within age=0:120`."
-            )
-        found[name] = (_number(low, "--within"), _number(high, "--within"))
-    return found
+
+    def ends(text: str) -> tuple[float, float] | None:
+        found = [_number(end) for end in text.split(":")]
+        low, high = found if len(found) == 2 else (None, None)
+        return None if low is None or high is None else (low, high)
+
+    advice = (
+        "name the column first, then its least and its greatest value, as in "
+        "`--within dose=0:6 --within pressure=60:110`."
+    )
+    return _by_column(texts or (), "--within", advice, ends)
 
 
-def checked_again(model: Any, path: Path) -> Certificate:
+def check_out(out: Path) -> None:
+    """See that a file can be written before the work begins.
+
+    Raises:
+        SettingError: When it cannot.
+    """
+    if why := unwritable(out):
+        raise SettingError(f"--out {out}: {why}")
+
+
+def checked_again(model: Any, path: Path, at: Path | None = None) -> Certificate:
     """Read a certificate and check every statement in it.
 
     Raises:
         CertificateError: When one does not stand.
     """
-    if not path.is_file():
-        raise SettingError(f"{path}: there is no such certificate.")
-    found = read(path)
-    verify(found, model)
+    if path.is_dir():
+        raise SettingError(
+            f"--verify {path}: this is a folder. Name the certificate's file in it."
+        )
+    if not path.exists():
+        raise SettingError(
+            f"--verify {path}: there is no such certificate. `ocbnn certify MODEL "
+            "--out FILE` writes one."
+        )
+    return verify(path, model, at=None if at is None else asked_rows(model, at))
+
+
+def _by_column(
+    texts: Sequence[str], option: str, advice: str, read: Callable[[str], Any]
+) -> dict[str, Any]:
+    found = {}
+    for text in texts:
+        # A column may itself be called `colour=red`.
+        name, _, value = text.rpartition("=")
+        numbers = read(value)
+        # Several in one word, `dose=0.1,pressure=5`, are several options.
+        parts = [read(part.rpartition("=")[2]) for part in text.split(",")]
+        is_list = len(parts) > 1 and None not in parts
+        if not name or numbers is None or is_list:
+            raise SettingError(f"{option} {text}: {advice}")
+        if name in found:
+            raise SettingError(f"{option}: {name!r} is given twice. Keep one.")
+        found[name] = numbers
     return found
 
 
-def _named(text: str, option: str, example: str) -> tuple[str, str]:
-    # A column may itself be called `colour=red`.
-    name, equals, value = text.rpartition("=")
-    if not equals or not name:
-        raise SettingError(
-            f"{option} {text}: name the column first, as in `{option} {example}`."
-        )
-    return name, value
-
-
-def _number(text: str, option: str) -> float:
+def _number(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
-        raise SettingError(f"{option}: {text!r} is no number.") from None
+        return None

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.core.errors import DataError, SettingError, StorageError
 from ocbnn.projects.columns import read_inputs
 from ocbnn.projects.folder import RunFolder
 from ocbnn.tables import Table, open_table
+from ocbnn.tables.source import ENDINGS
 
 # Rows at a time: memory stays flat, and blocks are large enough to compute in earnest.
 BLOCK = 20_000
@@ -47,12 +48,25 @@ def load_model(path: Path) -> Any:
             f"{path}: there is no such model. `ocbnn fit STUDY.toml --out DIR` makes "
             "one: name DIR here."
         )
+    _refuse_others(path)
     folder = RunFolder(path)
     if folder.is_one and not folder.model.exists():
         raise SettingError(
             f"{path}: this fit has no model yet. `ocbnn resume {path}` goes on with it."
         )
     return load(folder.model if folder.is_one else path)
+
+
+def _refuse_others(path: Path) -> None:
+    """Files that people name in a model's place."""
+    kinds = {".toml": "a study file", ".json": "a JSON file"}
+    kinds |= dict.fromkeys(ENDINGS, "a table")
+    for ending, kind in kinds.items():
+        if path.is_file() and path.name.lower().endswith(ending):
+            raise StorageError(
+                f"{path}: this is {kind}, and no model. `ocbnn fit STUDY.toml --out "
+                "DIR` makes one: name DIR, or a file that ends in .ocbnn."
+            )
 
 
 def caution(model: Any) -> str:

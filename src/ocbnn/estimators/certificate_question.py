@@ -1,0 +1,164 @@
+"""One rule, and all that a certificate says about it before anything is proved.
+
+It follows from the model and from what was asked, so who checks a certificate works it
+out once more and compares.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from ocbnn.core.errors import CertificateError, SettingError
+from ocbnn.estimators.certificate import Around, Asked, Place
+from ocbnn.estimators.certificate_asking import PYTHON, Words
+from ocbnn.proofs.prover import Prover
+from ocbnn.rules import AllowedClasses, BoundRule, Expectation
+
+
+class Question:
+    """A rule, the draws that are asked about it, and where.
+
+    Raises:
+        CertificateError: When the network or the rule cannot be bounded.
+        SettingError: When nothing of its region is left.
+    """
+
+    def __init__(
+        self, model: Any, bound: BoundRule, asked: Asked, words: Words = PYTHON
+    ) -> None:
+        self.model, self.bound, self.asked = model, bound, asked
+        self.numbers, self.available = _chosen(model, asked.draws)
+        predictive = model._predictive
+        weights = jax.tree.map(
+            lambda a: np.asarray(a)[self.numbers], predictive.draws.weights
+        )
+        self.prover = Prover(predictive.network, weights, predictive.units, bound)
+        self.around: Around | None = None
+        self.cut: tuple[str, ...] = ()
+        self.narrowed: tuple[str, ...] = ()
+        if asked.rows is None:
+            self.places = self._whole(words)
+        else:
+            self.places = self._rows(asked.rows, np.array(asked.tolerance))
+
+    def frame(self) -> dict[str, Any]:
+        """All of a certificate but what was found."""
+        schema = self.bound.schema
+        named = schema.outputs if schema.classes is None else schema.classes
+        return {
+            "rule": self.bound.name,
+            "text": str(self.bound.rule),
+            "is_own": self.asked.is_own,
+            "reading": _reading(self.bound),
+            "inputs": tuple(schema.inputs),
+            "outputs": tuple(map(str, named)),
+            "cut": self.cut,
+            "narrowed": self.narrowed,
+            "places": self.places,
+            "around": self.around,
+            "draws": tuple(self.numbers.tolist()),
+            "available": self.available,
+            "effective": _effective(self.model, len(self.numbers)),
+            "confidence": self.asked.confidence,
+        }
+
+    def outputs(self, position: int, x: np.ndarray) -> tuple[float, ...]:
+        """What a draw gives at an input, in a person's units, rounded."""
+        values = self.prover.values(position, x)
+        units = self.model._predictive.units
+        values = values if units is None else units.outputs(values)
+        return tuple(float(f"{value:.9g}") for value in values)
+
+    def _whole(self, words: Words) -> tuple[Place, ...]:
+        """The box that the rule is looked at in."""
+        names, within = self.bound.schema.inputs, self.asked.within
+        least, most = self.bound.region.box()
+        is_free = ~(np.isfinite(least) & np.isfinite(most))
+        low, high = least.copy(), most.copy()
+        for column, name in enumerate(names):
+            if name in within:
+                ends = within[name]
+            elif is_free[column]:
+                ends = _data_range(self.model, names, column, words)
+            else:
+                continue
+            low[column] = max(low[column], ends[0])
+            high[column] = min(high[column], ends[1])
+            if not low[column] <= high[column]:
+                raise SettingError(
+                    f"the bounds of {name!r}, {ends[0]:g} and {ends[1]:g}, leave "
+                    f"nothing of the region of rule {self.bound.name!r}. Give others: "
+                    f"{words.bounds(name)}."
+                )
+        smaller = ((low > least) | (high < most)) & ~is_free
+        self.cut = tuple(names[column] for column in np.flatnonzero(is_free))
+        self.narrowed = tuple(names[column] for column in np.flatnonzero(smaller))
+        return (Place(tuple(low.tolist()), tuple(high.tolist())),)
+
+    def _rows(self, X: np.ndarray, away: np.ndarray) -> tuple[Place, ...]:
+        """A box around every row that the rule may speak about."""
+        # What the rule itself bounds; data say nothing about single rows.
+        least, most = self.bound.region.box()
+        low, high = np.maximum(X - away, least), np.minimum(X + away, most)
+        is_missing = np.isnan(X).any(axis=1)
+        is_inside = (low <= high).all(axis=1) & ~is_missing
+        outside = np.flatnonzero(~is_inside & ~is_missing) + 1
+        missing = np.flatnonzero(is_missing) + 1
+        if not is_inside.any():
+            lack = f" ({len(missing)} of them lack an input)" if len(missing) else ""
+            raise CertificateError(
+                f"none of the {len(X)} rows lies within its tolerance of the region of "
+                f"rule {self.bound.name!r}{lack}, so there is nothing to prove there."
+            )
+        self.around = Around(
+            len(X),
+            tuple(outside.tolist()),
+            tuple(missing.tolist()),
+            tuple(away.tolist()),
+        )
+        return tuple(
+            Place(tuple(low[row].tolist()), tuple(high[row].tolist()), row + 1)
+            for row in np.flatnonzero(is_inside).tolist()
+        )
+
+
+def _chosen(model: Any, most: int | None) -> tuple[np.ndarray, int]:
+    """Draws to look at, evenly chosen, and how many there are."""
+    # Draws that a hard rule has ruled out never answer.
+    answers = np.unique(model._kept)
+    count = len(answers) if most is None else min(most, len(answers))
+    chosen = np.linspace(0, len(answers) - 1, count).astype(int)
+    return answers[np.unique(chosen)], len(answers)
+
+
+def _reading(bound: BoundRule) -> str:
+    match bound.claim:
+        case AllowedClasses():
+            return (
+                "A draw keeps it where its most probable class is one that the rule "
+                "allows."
+            )
+        case Expectation():
+            return "A draw keeps it where it lies within 2 sd of a mean."
+        case _:
+            return ""
+
+
+def _data_range(
+    model: Any, names: Sequence[str], column: int, words: Words
+) -> tuple[float, float]:
+    X = getattr(model, "_X", None)
+    if X is None:
+        raise SettingError(
+            f"the rule does not bound {names[column]!r} and the model was saved "
+            f"without its data. Say where to look: {words.bounds(names[column])}."
+        )
+    return float(X[:, column].min()), float(X[:, column].max())
+
+
+def _effective(model: Any, size: int) -> float | None:
+    """How many independent draws a chain's draws are worth, at least."""
+    worth = model.verdict_.ess_min if model.draws_.plan.is_exact else None
+    return None if worth is None else float(min(worth, size))

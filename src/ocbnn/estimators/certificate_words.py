@@ -1,0 +1,162 @@
+"""A certificate in words."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ocbnn.estimators.page import block, listed
+from ocbnn.proofs.search import HOLDS
+
+_MOST = 20
+
+
+def page_of(certificate: Any) -> str:
+    """Every rule, what was asked, and what else a reader should know."""
+    parts = [rule_page(rule) for rule in certificate.rules]
+    parts += [
+        block(f"Rule {name!r}", [f"Not looked at: {why}"])
+        for name, why in certificate.skipped.items()
+    ]
+    if not parts:
+        return "There are no rules, so there is nothing to prove."
+    return "\n\n".join([*parts, block("About", _about(certificate))])
+
+
+def rule_page(rule: Any) -> str:
+    """What was proved about one rule."""
+    own = ", which was given as text and need not be the model's" if rule.is_own else ""
+    return block(f"Rule {rule.rule!r}{own}", _sentences(rule))
+
+
+def _about(certificate: Any) -> Iterator[str]:
+    asked = certificate.asked
+    if asked.rule is None:
+        yield "Asked about every rule of the model that outputs can break."
+    elif asked.is_own:
+        yield "Asked about one rule alone, given as text."
+    else:
+        yield f"Asked about rule {asked.rule!r} alone; the model may have others."
+    status, *why = certificate.verdict
+    yield f"The verdict of the fit is {status!r}. {' '.join(why)}"
+    yield f"Model {certificate.model[:16]}."
+
+
+def _sentences(rule: Any) -> Iterator[str]:
+    yield rule.text
+    if rule.reading:
+        yield rule.reading
+    yield from _where(rule)
+    yield from _which_draws(rule)
+    size = len(rule.draws)
+    counts = [round(size * one) for one in (rule.holds, rule.broken)]
+    yield f"{counts[0]} of {size} draws keep it at every such input: proved."
+    if rule.counterexamples:
+        first = rule.counterexamples[0]
+        row = rule.places[first.place].row
+        near = "" if row is None else f", near row {row}"
+        yield (
+            f"{counts[1]} break it: proved. Draw {first.draw}, for one, at "
+            f"{_spelled(rule.inputs, first.x)}{near}."
+        )
+    if left := size - sum(counts):
+        yield (
+            f"{left} are undecided: the boxes they were given ran out. More may "
+            "decide them."
+        )
+    if rule.is_local:
+        yield from _by_row(rule)
+    yield from _probable(rule)
+
+
+def _where(rule: Any) -> Iterator[str]:
+    if rule.is_local:
+        yield from _which_rows(rule)
+    else:
+        (place,) = rule.places
+        ends = zip(place.low, rule.inputs, place.high, strict=True)
+        spoken = [f"{a:.6g} <= {name} <= {b:.6g}" for a, name, b in ends]
+        yield f"Looked at wherever {listed(spoken, _MOST)}."
+    if rule.cut:
+        yield (
+            f"The rule sets no bounds for {listed(rule.cut, _MOST)}: there it was "
+            "looked at between those above, and is unknown beyond."
+        )
+    if rule.narrowed:
+        yield (
+            "That is only a part of the rule's region: less of "
+            f"{listed(rule.narrowed, _MOST)} was asked for. It is unknown beyond."
+        )
+
+
+def _which_rows(rule: Any) -> Iterator[str]:
+    around = rule.around
+    whole = "the one row" if around.rows == 1 else f"all {around.rows} rows"
+    some = f"{around.looked_at} of {around.rows} rows"
+    yield (
+        f"Looked at around {whole if around.looked_at == around.rows else some}, every "
+        "input no further from a row than its tolerance."
+    )
+    if around.outside:
+        yield (
+            f"Left out, because the rule does not speak of them even with their "
+            f"tolerance: {_rows(around.outside)}."
+        )
+    if around.missing:
+        yield f"Left out, because they lack an input: {_rows(around.missing)}."
+    named = list(zip(rule.inputs, around.tolerance, strict=True))
+    given = [f"{name} {away:.6g}" for name, away in named if away]
+    exact = [name for name, away in named if not away]
+    if given:
+        yield f"Tolerances: {listed(given, _MOST)}."
+    if exact:
+        yield f"Without a tolerance, exactly as in the row: {listed(exact, _MOST)}."
+
+
+def _rows(numbers: tuple[int, ...]) -> str:
+    return f"row{'s' * (len(numbers) > 1)} {listed(numbers, _MOST)}"
+
+
+def _which_draws(rule: Any) -> Iterator[str]:
+    size = len(rule.draws)
+    if size < rule.available:
+        yield f"Looked at {size} of the model's {rule.available} draws, evenly chosen."
+
+
+def _by_row(rule: Any) -> Iterator[str]:
+    count = len(rule.places)
+    kept = np.all(rule.status == HOLDS, axis=1)
+    yield (
+        f"Decided for all draws at {round(rule.decided_places * count)} of the {count} "
+        f"rows looked at; kept by all draws at {int(kept.sum())} of them."
+    )
+    if not kept.all():
+        others = [p.row for p, k in zip(rule.places, kept, strict=True) if not k]
+        yield f"Not proved for all draws at {_rows(tuple(others))}."
+
+
+def _probable(rule: Any) -> Iterator[str]:
+    how = "taking the draws as independent, which they need not be"
+    if rule.effective is not None:
+        count = f"{rule.effective:.0f}"
+        how = f"from {count} effective draw{'s' * (count != '1')}"
+    yield (
+        f"So with {100 * rule.confidence:g} % confidence, a new draw of the posterior "
+        "keeps the rule at all these inputs with probability "
+        f"{_floor(rule.probability)} or more ({how}). By these draws alone it would be "
+        f"{_floor(rule.holds)}."
+    )
+
+
+def _floor(probability: float) -> str:
+    """A percentage that is never more than it was.
+
+    >>> _floor(0.99996), _floor(1.0)
+    ('99.9 %', '100 %')
+    """
+    return f"{np.floor(1000 * probability + 1e-9) / 10:g} %"
+
+
+def _spelled(names: tuple[str, ...], x: tuple[float, ...]) -> str:
+    pairs = zip(names, x, strict=True)
+    return listed((f"{name} = {value:.6g}" for name, value in pairs), _MOST)

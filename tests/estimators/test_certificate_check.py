@@ -1,0 +1,340 @@
+"""Certificates in files, and what does not stand when they are checked."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import ocbnn
+from ocbnn.core.errors import CertificateError, DataError, SettingError, StorageError
+from ocbnn.estimators.certificate import Place
+from ocbnn.estimators.certificate_file import read
+from ocbnn.estimators.certifying import digest, prove
+from tests.estimators.certified import certified_model
+
+HIGH = "high: if 3 <= x <= 4 then y >= 0.3"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return certified_model()
+
+
+@pytest.fixture(scope="module")
+def high(model):
+    """Of a rule that only some draws keep."""
+    return ocbnn.certify(model, HIGH)
+
+
+@pytest.fixture(scope="module")
+def every(model):
+    """Of every rule of the model, from some draws."""
+    return ocbnn.certify(model, draws=13)
+
+
+@pytest.fixture(scope="module")
+def local(model):
+    """Around rows: one outside the region, one without a value."""
+    rows = np.array([[3.1], [0.0], [3.5], [np.nan], [3.9]])
+    return prove(
+        model,
+        "up",
+        rows=rows,
+        tolerance=0.05,
+        within=None,
+        draws=8,
+        boxes=4096,
+        confidence=0.95,
+    )
+
+
+def test_a_certificate_is_checked_again_from_its_file(
+    model, high, every, local, tmp_path
+):
+    for found in (high, every, local):
+        path = tmp_path / "certificate.json"
+        found.save(path)
+        again = ocbnn.verify(path, model)
+        assert str(again) == str(found)
+        assert again.to_dict() == found.to_dict()
+        assert np.array_equal(again.rules[0].status, found.rules[0].status)
+
+
+def test_a_saved_model_has_the_digest_of_the_model(model, tmp_path):
+    model.save(tmp_path / "model.ocbnn")
+    assert digest(ocbnn.load(tmp_path / "model.ocbnn")) == digest(model)
+
+
+def test_without_data_a_certificate_still_stands(model, every, tmp_path):
+    model.save(tmp_path / "model.ocbnn", data=False)
+    ocbnn.verify(every, ocbnn.load(tmp_path / "model.ocbnn"))
+
+
+def test_the_digest_tells_strengths_of_rules_apart(model):
+    firm = certified_model()
+    firm.rules_ = tuple(
+        ocbnn.bind(str(b.rule).split(" [")[0] + " [strength=firm]", model.schema_)
+        for b in model.rules_
+    )
+    assert digest(firm) != digest(model)
+
+
+def _changed(certificate, **changes):
+    """The first rule with other values: a forger who is careful about the rest."""
+    first = dataclasses.replace(certificate.rules[0], **changes)
+    return dataclasses.replace(certificate, rules=(first, *certificate.rules[1:]))
+
+
+def _asked(certificate, **changes):
+    asked = dataclasses.replace(certificate.asked, **changes)
+    return dataclasses.replace(certificate, asked=asked)
+
+
+def _all_hold(found):
+    rule = found.rules[0]
+    return _changed(
+        found,
+        status=np.ones_like(rule.status),
+        splits={(0, draw): [-1] for draw in rule.draws},
+        counterexamples=(),
+    )
+
+
+def _smaller_region(found):
+    return _changed(found, places=(Place((3.5,), (4.0,)),))
+
+
+def _unshown_break(found):
+    status = found.rules[0].status.copy()
+    status[0, np.flatnonzero(status[0] == 1)[0]] = -1
+    return _changed(found, status=status)
+
+
+def _with_counterexample(found, **changes):
+    first, *others = found.rules[0].counterexamples
+    return _changed(
+        found, counterexamples=(dataclasses.replace(first, **changes), *others)
+    )
+
+
+def _cut_proof(found):
+    splits = dict(found.rules[0].splits)
+    splits[next(iter(splits))] = [0, -1]
+    return _changed(found, splits=splits)
+
+
+def _only_good_draws(found):
+    rule = found.rules[0]
+    good = rule.status[0] == 1
+    return _changed(
+        found,
+        draws=tuple(np.array(rule.draws)[good].tolist()),
+        status=rule.status[:, good],
+        counterexamples=(),
+    )
+
+
+def _as_few_as_asked(found):
+    """As many draws as are said to be asked for, but the good ones."""
+    few = _only_good_draws(found)
+    return _asked(few, draws=len(few.rules[0].draws))
+
+
+def _twice(found):
+    draws = found.rules[0].draws
+    return _changed(found, draws=(draws[1], *draws[1:]))
+
+
+def _double_counterexample(found):
+    shown = found.rules[0].counterexamples
+    return _changed(found, counterexamples=(*shown, shown[0]))
+
+
+@pytest.mark.parametrize(
+    ("forge", "said"),
+    [
+        (_all_hold, "do not prove that it holds"),
+        (_smaller_region, "leaves out a part of the region along x"),
+        (_unshown_break, "no input shows that"),
+        (lambda c: _with_counterexample(c, x=(99.0,)), "does not break it at"),
+        (lambda c: _with_counterexample(c, x=(3.5, 1.0)), "has not all inputs"),
+        (lambda c: _with_counterexample(c, y=(55.0,)), "is said to give"),
+        (lambda c: _with_counterexample(c, place=7), "no input shows that"),
+        (_double_counterexample, "shown twice"),
+        (_cut_proof, "has no proof"),
+        (_only_good_draws, "not those that were asked for, all of the model's 200"),
+        (_as_few_as_asked, "not those that were asked for, at most"),
+        (_twice, "not those that were asked for"),
+        (lambda c: _changed(c, effective=200.0), "number of effective draws"),
+        (lambda c: _changed(c, available=199), "number of the model's draws"),
+        (lambda c: _changed(c, confidence=0.5), "the confidence"),
+        (lambda c: _changed(c, rule="never harmful"), "asked about 'high'"),
+        (lambda c: _changed(c, text="y >= -9"), "its text"),
+        (lambda c: _changed(c, cut=("x",)), "inputs without bounds"),
+        (lambda c: _changed(c, is_own=False), "whether it is a rule of the model"),
+        (lambda c: _asked(c, is_own=False), "no rule that is called"),
+        (lambda c: _asked(c, rule="cap"), "wrong about whether 'cap' is the model's"),
+        (lambda c: _asked(c, draws=0), "makes no sense"),
+        (lambda c: dataclasses.replace(c, verdict=("good",)), "verdict of the fit"),
+        (lambda c: dataclasses.replace(c, model="0" * 64), "another model"),
+        (lambda c: dataclasses.replace(c, rules=()), "says nothing about any rule"),
+    ],
+)
+def test_a_statement_that_is_not_true_does_not_stand(
+    model, high, tmp_path, forge, said
+):
+    path = tmp_path / "certificate.json"
+    forge(high).save(path)
+    with pytest.raises(CertificateError, match=said):
+        ocbnn.verify(path, model)
+
+
+def _rule_dropped(found):
+    return dataclasses.replace(found, rules=found.rules[1:])
+
+
+def _rule_skipped(found):
+    return dataclasses.replace(_rule_dropped(found), skipped={"up": "too hard"})
+
+
+def _rule_renamed(found):
+    return _asked(_changed(_rule_dropped(found), rule="safe"), rule="safe")
+
+
+@pytest.mark.parametrize(
+    ("forge", "said"),
+    [
+        (_rule_dropped, "asked about 'up', 'cap' and speaks about 'cap'"),
+        (_rule_skipped, "can be proved, and is left out"),
+        (_rule_renamed, "no rule that is called 'safe'"),
+    ],
+)
+def test_every_rule_that_was_asked_about_must_be_there(model, every, forge, said):
+    with pytest.raises(CertificateError, match=said):
+        ocbnn.verify(forge(every), model)
+
+
+def _without_a_row(found):
+    rule = found.rules[0]
+    splits = {
+        (place, draw): axes for (place, draw), axes in rule.splits.items() if place < 2
+    }
+    return _changed(
+        found, places=rule.places[:2], status=rule.status[:2], splits=splits
+    )
+
+
+def _renumbered(found):
+    first, *others = found.rules[0].places
+    return _changed(found, places=(dataclasses.replace(first, row=2), *others))
+
+
+def _fewer_left_out(found):
+    around = dataclasses.replace(found.rules[0].around, rows=3, outside=(), missing=())
+    return _changed(found, around=around)
+
+
+def _other_tolerance(found):
+    around = dataclasses.replace(found.rules[0].around, tolerance=(9.0,))
+    return _changed(found, around=around)
+
+
+@pytest.mark.parametrize(
+    ("forge", "said"),
+    [
+        (_without_a_row, "rows are not those that were asked for"),
+        (_renumbered, "rows are not those that were asked for"),
+        (_fewer_left_out, "the rows that were looked at and left out"),
+        (_other_tolerance, "the rows that were looked at and left out"),
+        (lambda c: _asked(c, tolerance=(0.06,)), "leaves out a part of the region"),
+    ],
+)
+def test_rows_are_those_that_were_asked_for(model, local, forge, said):
+    with pytest.raises(CertificateError, match=said):
+        ocbnn.verify(forge(local), model)
+
+
+def test_rows_can_be_compared_with_the_table_they_came_from(model, high, local):
+    rows = local.asked.rows
+    ocbnn.verify(local, model, at=rows)
+    with pytest.raises(CertificateError, match="row 3 is another one in the table"):
+        ocbnn.verify(local, model, at=rows + np.array([[0], [0], [1], [1], [0]]))
+    with pytest.raises(CertificateError, match="of 5 rows, and the table has 4"):
+        ocbnn.verify(local, model, at=rows[:4])
+    with pytest.raises(DataError, match="rows of the model's inputs: x"):
+        ocbnn.verify(local, model, at=[[1.0, 2.0]])
+    with pytest.raises(SettingError, match="speaks of no rows"):
+        ocbnn.verify(high, model, at=rows)
+
+
+def _edited(found, path, edit):
+    found.save(path)
+    content = json.loads(path.read_text())
+    edit(content)
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("holds", 0.99), ("probability", 0.99), ("effective_draws", 200.0), ("x", 1)],
+)
+def test_a_summary_that_does_not_sum_up_does_not_stand(high, tmp_path, key, value):
+    path = _edited(
+        high, tmp_path / "c", lambda c: c["rules"][0]["summary"].update({key: value})
+    )
+    with pytest.raises(CertificateError, match=f"its summary says .* about '{key}'"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda c: c.update(version=1), "format 1, .* Make it anew"),
+        (lambda c: c.update(version=3), "a newer ocbnn wrote it"),
+        (lambda c: c.pop("version"), "lacks 'version'"),
+        (lambda c: c.update(note="approved"), "has 'note', which no certificate has"),
+        (lambda c: c["rules"][0].pop("splits"), "lacks 'rules.0.splits'"),
+        (lambda c: c["rules"][0].update(draws="ab"), "at 'rules.0.draws' cannot stand"),
+        (lambda c: c["rules"][0].update(status=["q"]), "do not fit together"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_in_words(high, tmp_path, edit, said):
+    with pytest.raises(CertificateError, match=said):
+        read(_edited(high, tmp_path / "c.json", edit))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "not written in JSON, or is cut short"),
+        (b'{"kind": ', "not written in JSON, or is cut short"),
+        (b"[1, 2]", "it is JSON, but no object"),
+        (b"\xff\xfe", "it is no text"),
+    ],
+)
+def test_a_file_that_is_no_json_is_refused_in_words(tmp_path, content, said):
+    (tmp_path / "c.json").write_bytes(content)
+    with pytest.raises(CertificateError, match=said) as caught:
+        read(tmp_path / "c.json")
+    assert "pydantic" not in str(caught.value)
+    with pytest.raises(CertificateError, match="this is a folder"):
+        read(tmp_path)
+
+
+def test_where_no_file_can_be_written_is_said(high, tmp_path):
+    (tmp_path / "model.ocbnn").write_text("hours of work")
+    with pytest.raises(StorageError, match="there already, and is no certificate"):
+        high.save(tmp_path / "model.ocbnn")
+    high.save(tmp_path / "twice.json")
+    high.save(tmp_path / "twice.json")
+    with pytest.raises(StorageError, match=r"this is a folder\. Name a file in it"):
+        high.save(tmp_path)
+    with pytest.raises(StorageError, match=r"no folder .*Make it first: mkdir"):
+        high.save(tmp_path / "none" / "c.json")
+
+
+def test_what_is_no_model_cannot_be_asked(high):
+    with pytest.raises(SettingError, match="must be a fitted model, got str"):
+        ocbnn.verify(high, "m.ocbnn")
