@@ -11,7 +11,7 @@ from ocbnn.core.errors import DataError
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower
 from ocbnn.estimators.holding import hard_rules
-from ocbnn.estimators.names import row_names, target_names
+from ocbnn.estimators.names import target_names
 from ocbnn.estimators.pictures import plot_classes
 from ocbnn.estimators.streams import Stream, open_stream
 from ocbnn.posterior import Categorical
@@ -52,7 +52,7 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         A memory-mapped `X` is read in batches, and rules are refined, as by
         `OCBNNRegressor`.
         """
-        self._row_names = row_names(X)
+        self._name_rows(X)
         stream = open_stream(self, X, y, classes=True)
         seen = (X, y) if stream is None else stream.seen
         X, codes, schema = self._data(*seen, stream)

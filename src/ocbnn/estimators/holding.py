@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import jax
@@ -12,6 +12,7 @@ from ocbnn.core.errors import DataError, InferenceError
 from ocbnn.core.types import RandomKey
 from ocbnn.core.words import listing
 from ocbnn.estimators.diagnosing import Diagnosable
+from ocbnn.estimators.names import RowNames
 from ocbnn.inference import Draws
 from ocbnn.metrics.held import (
     LEAST_DRAWS,
@@ -69,7 +70,7 @@ def hard_rules(bounds: Iterable[BoundRule]) -> tuple[BoundRule, ...]:
 def refuse_rows(
     bounds: Iterable[BoundRule],
     blocks: Iterable[tuple[int, np.ndarray, np.ndarray]],
-    names: Sequence[object] | None,
+    names: RowNames | None,
 ) -> None:
     """Refuse data that hard rules say cannot be.
 
@@ -77,7 +78,7 @@ def refuse_rows(
         bounds: All rules.
         blocks: The number of a first row, and inputs and outputs (or class numbers)
             from there on.
-        names: What rows are called, when not by number.
+        names: What rows are called; None where they are counted from 0.
     """
     hard = [bound for bound in hard_rules(bounds) if not bound.slopes]
     if not hard:
@@ -93,10 +94,11 @@ def refuse_rows(
         rows = wrong[bound.name]
         if rows:
             called = [row if names is None else names[row] for row in rows]
+            counted = " (counted from 0)" if names is None else ""
             raise DataError(
                 f"{len(rows)} of {total} rows break the hard rule {bound.name!r}, "
-                f"which says that no output can: row {listing(called, 5)}. Mend these "
-                "rows or the rule, or let it have exceptions: strength=firm."
+                f"which says that no output can: row {listing(called, 5)}{counted}. "
+                "Mend these rows or the rule, or let it have exceptions: strength=firm."
             )
 
 

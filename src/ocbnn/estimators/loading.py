@@ -106,7 +106,9 @@ def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
     model.rules_ = bind_rules(model.rules, model.schema_)
     model._X, model._Y = _data(model, document, arrays)
     model._stored_rows = _stored_rows(document)
-    model._row_names = _row_names(document, 0 if model._X is None else len(model._X))
+    model._row_names = _row_names(
+        document, arrays, 0 if model._X is None else len(model._X)
+    )
     model.choice_ = _choice(model, document)
     _restore_target(model, document, arrays)
     model.draws_ = _draws(model, document["draws"], arrays)
@@ -198,9 +200,14 @@ def _stored_rows(document: dict[str, Any]) -> int | None:
     return rows
 
 
-def _row_names(document: dict[str, Any], rows: int) -> list[str | int] | None:
+def _row_names(
+    document: dict[str, Any], arrays: Mapping[str, np.ndarray], rows: int
+) -> list[str | int] | None:
     # Not in files of ocbnn before labels were kept.
     names = document.get("row_names")
+    numbers = arrays.get("data/row_names")
+    if names is None and numbers is not None and numbers.dtype.kind in "iu":
+        names = numbers.tolist()
     if names is None:
         return None
     plain = isinstance(names, list) and all(type(n) in (str, int) for n in names)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ocbnn.estimators.page import listed
+from ocbnn.estimators.page import listed, plain
 from ocbnn.rules import BoundRule
 
 # Observations this many standard deviations off are no longer noise.
@@ -18,7 +18,8 @@ class Row:
     """One data row that a rule disagrees with.
 
     Attributes:
-        name: Its row number, or its label in a data frame's index.
+        name: Its number, counted from 0; its label in a data frame's index; or its
+            number in the table that `ocbnn fit` read, counted from 1.
         observed: Its outputs that the rule speaks of, by name, or its class.
         drop: How much lower its log likelihood is with the rule; None when unknown.
         is_noise: Whether the model with the rule still explains it as noise.
@@ -60,7 +61,7 @@ def row_of(
     """One row by its name, with what was observed there."""
     drop = None if drops is None else float(drops[row])
     labels = getattr(model, "_row_names", None)
-    name = int(row) if labels is None else labels[row]
+    name = plain(row if labels is None else labels[row])
     return Row(name, _observed(model, bound, row), drop, is_noise)
 
 

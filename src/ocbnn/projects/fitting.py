@@ -195,6 +195,7 @@ def _learn(study: Study, model: Model, parts: Parts) -> None:
     X, y = parts.fitted
     try:
         target = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        model._table_rows = parts.numbers
         model.fit(X, target, refine=study.said.inference.refine)
     except (RuleError, RegionError, SettingError) as error:
         raise SettingError(f"{_place_of(study, error)}: {error}") from None
