@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ocbnn.estimators.page import RulePages, block, plain, share
-from ocbnn.estimators.rows_against import Row, say_rows, say_values
+from ocbnn.estimators.rows_against import (
+    Row,
+    pulled,
+    say_missed,
+    say_noise,
+    say_rows,
+    say_values,
+)
 from ocbnn.metrics.binding import Binding
 from ocbnn.metrics.places import Place
 
@@ -85,7 +92,8 @@ class Explanation:
         spreads: What it does to uncertainty, for each output it speaks of.
         rows_in_region: How many data rows it speaks about; None where none can break
             it.
-        against: Rows whose observation breaks it by more than the noise.
+        against: Rows whose observation breaks it by more than twice the noise's
+            standard deviation; of classes, those that the fit hardly expects.
         within_noise: Rows whose observation breaks it by no more than that.
         follows: From which other rules it follows, in a sentence; None if from none.
         has_others: Whether the model has other rules.
@@ -109,9 +117,14 @@ class Explanation:
     has_others: bool = False
 
     @property
+    def pulled(self) -> list[Row]:
+        """Rows that it pulls against: those against it, and others the fit misses."""
+        return pulled(self.against, self.within_noise)
+
+    @property
     def status(self) -> str:
         """One of "pulls" (against rows), "works", "idle" and "unknown"."""
-        if self.against:
+        if self.pulled:
             return "pulls"
         if self.how == "unknown":
             return "unknown"
@@ -129,9 +142,9 @@ class Explanation:
         if self.status == "idle":
             return f"{name} is idle: {self._keepers} keep it."
         work = self._work()
-        if self.against:
+        if self.pulled:
             also = f", and {work}" if work else ""
-            return f"{name} pulls against {say_rows(self.against)}{also}."
+            return f"{name} pulls against {say_rows(self.pulled)}{also}."
         return f"{name} {work}."
 
     def sentences(self) -> list[str]:
@@ -202,10 +215,8 @@ class Explanation:
             yield f"Against it: {rows} ({values}, {said})."
         if self.within_noise:
             few = self.within_noise
-            yield (
-                f"{say_rows(few).capitalize()} break{'s' * (len(few) == 1)} it by no "
-                f"more than the noise ({say_values(few)}, {said})."
-            )
+            yield f"{say_noise(few)} ({say_values(few)}, {said})."
+        yield from say_missed([*self.against, *self.within_noise])
         if self.rows_in_region == 0:
             yield "No data row lies in its region."
         elif self.rows_in_region and not self.against and not self.within_noise:
