@@ -137,6 +137,7 @@ def hold(model: Any, draws: Draws) -> tuple[Held | None, np.ndarray]:
         found.ess,
         found.pareto_k,
         found.weights,
+        len(np.unique(found.kept)),
     )
     _refuse_few(held, found)
     return held, found.kept
@@ -175,9 +176,9 @@ def _refuse_few(held: Held, found: Conditioned) -> None:
     shares = listing(f"{r.share:.1%} keep {r.rule!r}" for r in held.rules)
     raise InferenceError(
         f"too few draws keep the hard rules to stand for a posterior: {held.holding} "
-        f"of {held.draws}, worth {held.ess:.1f}, and {LEAST_DRAWS} worth "
-        f"{LEAST_ESS:g} are needed (half of the draws, where there are fewer than 40). "
-        f"Of the draws {shares}. Give the rules more points (points=200), draw more, "
+        f"of {held.draws}, as good as {held.ess:.1f} of equal weight. Needed are "
+        f"{LEAST_DRAWS}, as good as {LEAST_ESS:g} (half of the draws, where there are "
+        f"fewer than 40). Of the draws {shares}. Give the rules more points (points=200), draw more, "
         "refine the fit, or write strength=firm; if hardly any draw comes near, fit "
         "that and ask conflicts() whether the data speak against a rule."
     )

@@ -293,6 +293,8 @@ def _held(
         raise StorageError("the array 'held/kept' names draws that are not there.")
     rules = tuple(_record(HeldRule, rule) for rule in said["rules"])
     rest = {name: value for name, value in said.items() if name != "rules"}
+    # Not in files of ocbnn before those that answer were counted.
+    rest.setdefault("answering", len(np.unique(kept)))
     return _record(Held, rest, rules=rules), kept
 
 
