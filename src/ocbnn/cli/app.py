@@ -17,6 +17,7 @@ from ocbnn.cli.fit import fit, report, resume
 from ocbnn.cli.init import init
 from ocbnn.cli.predict import check, predict
 from ocbnn.cli.studio import studio
+from ocbnn.cli.switches import Command, Group
 from ocbnn.core.compiled import keep_compiled
 from ocbnn.core.errors import InferenceWarning, OcbnnError, SettingError
 
@@ -29,6 +30,7 @@ CODES = {
 }
 
 app = typer.Typer(
+    cls=Group,
     help="Bayesian neural networks that listen to experts: rules about outputs become "
     "a prior.",
     epilog="Exit codes: " + "; ".join(f"{c} {m}" for c, m in CODES.items()) + ".",
@@ -49,7 +51,7 @@ for command in (
     studio,
     bench,
 ):
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(data_commands, name="data")
 
 
@@ -79,7 +81,7 @@ def _root(
     """Options of every command."""
 
 
-@app.command()
+@app.command(cls=Command)
 def reproduce(
     name: Annotated[
         str,

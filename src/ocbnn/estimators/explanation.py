@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+from ocbnn.estimators.asking import ask_refit
 from ocbnn.estimators.page import RulePages, block, plain, share
 from ocbnn.estimators.rows_against import (
     Row,
@@ -20,8 +21,9 @@ from ocbnn.metrics.places import Place
 _IDLE = 0.01
 # From so many points on, a rule binds everywhere.
 _EVERYWHERE = 0.9
-# A change of spread worth a sentence, and one that is no accident of few draws.
-_CHANGE, _MOVED = 0.1, 0.25
+# A change of spread that is none, one worth a sentence, and one that is no accident of
+# few draws.
+_SAME, _CHANGE, _MOVED = 0.005, 0.1, 0.25
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +139,7 @@ class Explanation:
         if self.status == "unknown":
             return (
                 f"{name}: what it does cannot be told from these draws; "
-                f"explain({self.rule!r}, refit=True) fits again without it."
+                f"{ask_refit(self.rule)} fits again without it."
             )
         if self.status == "idle":
             return f"{name} is idle: {self._keepers} keep it."
@@ -154,7 +156,7 @@ class Explanation:
             *self._where(),
             *self._uncertainty(),
             *self._rows(),
-            *([self.follows] if self.follows else []),
+            *self._others(),
             *self._doubts(),
         ]
 
@@ -165,7 +167,9 @@ class Explanation:
     def _work(self) -> str:
         found = self.binding
         if found is not None and (found.points > 0 or found.pairs >= _IDLE):
-            return f"does the work at {share(found.points)} of its region"
+            if found.points > 0:
+                return f"does the work at {share(found.points)} of its region"
+            return f"does a little: {share(found.pairs)} of cases would break it"
         if not any(abs(one.removed) > _MOVED for one in self.spreads):
             return ""
         keep = "" if found is None else ", which would keep it without it"
@@ -176,7 +180,7 @@ class Explanation:
         if found is None or self.violation is None:
             return
         if found.pairs > 0:
-            half = f", more than half of them at {share(found.mostly)} of its points"
+            half = f"; at {share(found.mostly)} of its points, most functions would"
             yield (
                 f"Without it functions would break it in {share(found.pairs)} of cases "
                 f"(with it {share(self.violation)}){half * (found.mostly > 0)}."
@@ -192,20 +196,23 @@ class Explanation:
             said = (
                 f"It takes the standard deviation of {one.output} in its region from "
             )
+            word = "removed" if one.removed > 0 else "added"
+            changed = share(round(abs(one.removed), 2))
             if abs(one.removed) <= _CHANGE:
+                kept = "stays" if abs(one.removed) < _SAME else "hardly changes"
+                size = "" if abs(one.removed) < _SAME else f" ({changed} {word})"
                 yield (
-                    f"The standard deviation of {one.output} in its region is the same "
-                    f"with it ({one.with_rule:.3g}) and without ({one.without:.3g})."
+                    f"The standard deviation of {one.output} in its region {kept}: "
+                    f"{one.without:.3g} without it, {one.with_rule:.3g} with it{size}."
                 )
                 continue
-            word = "removed" if one.removed > 0 else "added"
             near = ""
             if one.near_with is not None and one.near_without is not None:
                 near = f"; just outside, from {one.near_without:.3g} to "
                 near += f"{one.near_with:.3g}"
             yield (
                 f"{said}{one.without:.3g} to {one.with_rule:.3g} "
-                f"({share(round(abs(one.removed), 2))} {word}){near}."
+                f"({changed} {word}){near}."
             )
 
     def _rows(self) -> Iterator[str]:
@@ -223,6 +230,13 @@ class Explanation:
             rows = self.rows_in_region
             all_of_them = f"All {rows} rows" if rows > 1 else "The one row"
             yield f"{all_of_them} in its region keep{'s' * (rows == 1)} it."
+
+    def _others(self) -> Iterator[str]:
+        if self.follows is None:
+            return
+        yield self.follows
+        if self.status == "works" and self.has_others:
+            yield "What it does is to raise the price of what they forbid already."
 
     def _doubts(self) -> Iterator[str]:
         if self.how == "reweighted":

@@ -11,6 +11,7 @@ import numpy as np
 from ocbnn.core.errors import DataError, InferenceError
 from ocbnn.core.types import RandomKey
 from ocbnn.core.words import listing
+from ocbnn.estimators.asking import ask_rows
 from ocbnn.estimators.diagnosing import Diagnosable
 from ocbnn.estimators.names import RowNames
 from ocbnn.inference import Draws
@@ -178,7 +179,8 @@ def _refuse_few(held: Held, found: Conditioned) -> None:
         f"too few draws keep the hard rules to stand for a posterior: {held.holding} "
         f"of {held.draws}, as good as {held.ess:.1f} of equal weight. Needed are "
         f"{LEAST_DRAWS}, as good as {LEAST_ESS:g} (half of the draws, where there are "
-        f"fewer than 40). Of the draws {shares}. Give the rules more points (points=200), draw more, "
-        "refine the fit, or write strength=firm; if hardly any draw comes near, fit "
-        "that and ask conflicts() whether the data speak against a rule."
+        f"fewer than 40). Of the draws {shares}. Give the rules more points "
+        "(points=200), draw more, refine the fit, or write strength=firm; if hardly "
+        f"any draw comes near, fit that and ask {ask_rows()} whether the data speak "
+        "against a rule."
     )

@@ -4,6 +4,7 @@ import dataclasses
 import re
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -33,13 +34,14 @@ def load(path: Any, **settings: Any) -> Any:
     """Read a model that `save` wrote. Nothing in the file is run.
 
     Args:
-        path: The file or folder.
+        path: The file or folder, or the folder of an `ocbnn fit`.
         **settings: What was left out when it was saved, such as `network=...`.
 
     Raises:
         StorageError: When the file is missing, damaged or no model, or needs a setting
             that was left out.
     """
+    path = _of_fit(Path(path))
     bundle = read_bundle(path)
     document = bundle.document
     if document.get("kind") != KIND:
@@ -83,6 +85,18 @@ def _check_given(path: Any, document: dict[str, Any], given: dict[str, Any]) -> 
                 f"{name!r} is part of the file, so it cannot be handed over as well. "
                 f"To change it, load the model and write set_params({name}=...)."
             )
+
+
+def _of_fit(path: Path) -> Path:
+    """The model in the folder of a fit, which holds much else; else the path itself."""
+    if not (path / "run.json").is_file():
+        return path
+    if not (path / "model.ocbnn").is_file():
+        raise StorageError(
+            f"{path} is the folder of a fit that has no model yet. `ocbnn resume "
+            f"{path}` goes on with it."
+        )
+    return path / "model.ocbnn"
 
 
 def _model(bundle: Bundle, given: dict[str, Any]) -> Any:

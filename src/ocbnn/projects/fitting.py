@@ -136,7 +136,9 @@ def _fit(
 
 def _announce(parts: Parts, rules: int, say: Say) -> None:
     if parts.dropped:
-        say(f"{parts.dropped} rows lack a value and are left out.")
+        one = parts.dropped == 1
+        lack = "row lacks a value and is" if one else "rows lack a value and are"
+        say(f"{parts.dropped} {lack} left out.")
     say(f"fitting to {parts.rows} rows and {rules} rule{'s' * (rules != 1)}")
 
 

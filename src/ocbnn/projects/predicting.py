@@ -12,6 +12,7 @@ from ocbnn.core.errors import DataError, SettingError
 from ocbnn.projects.columns import read_inputs
 from ocbnn.projects.folder import RunFolder
 from ocbnn.tables import Table, open_table
+from ocbnn.tables.source import ENDINGS
 
 # Rows at a time: memory stays flat, and blocks are large enough to compute in earnest.
 BLOCK = 20_000
@@ -47,12 +48,26 @@ def load_model(path: Path) -> Any:
             f"{path}: there is no such model. `ocbnn fit STUDY.toml --out DIR` makes "
             "one: name DIR here."
         )
+    _refuse_other_files(path)
     folder = RunFolder(path)
     if folder.is_one and not folder.model.exists():
         raise SettingError(
             f"{path}: this fit has no model yet. `ocbnn resume {path}` goes on with it."
         )
     return load(folder.model if folder.is_one else path)
+
+
+def _refuse_other_files(path: Path) -> None:
+    if path.suffix == ".toml":
+        raise SettingError(
+            f"{path}: this is a study file, and no model. `ocbnn fit {path}` makes "
+            f"one: name its folder here, results/{path.stem} unless --out says another."
+        )
+    if path.name.lower().endswith(ENDINGS):
+        raise SettingError(
+            f"{path}: this is a table, and no model. `ocbnn fit STUDY.toml` makes one: "
+            "name its folder here."
+        )
 
 
 def caution(model: Any) -> str:
