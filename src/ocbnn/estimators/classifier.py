@@ -49,8 +49,8 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
     def fit(self, X: Any, y: Any, *, refine: Any = None) -> "OCBNNClassifier":
         """Draw from the posterior given data and rules.
 
-        A memory-mapped `X` is read in batches, and rules are refined, as by
-        `OCBNNRegressor`.
+        A memory-mapped `X` is read in batches, and firm rules are refined, as by
+        `OCBNNRegressor`. Hard rules are not: classes that they forbid are masked.
         """
         self._name_rows(X)
         stream = open_stream(self, X, y, classes=True)
