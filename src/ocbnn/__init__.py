@@ -11,6 +11,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ocbnn import (
+        datasets as datasets,
+        metrics as metrics,
+        networks as networks,
+        plots as plots,
+        priors as priors,
+        rules as rules,
+        testing as testing,
+    )
     from ocbnn.estimators import (
         OCBNNClassifier as OCBNNClassifier,
         OCBNNRegressor as OCBNNRegressor,
@@ -83,11 +92,15 @@ _WHERE = {
     name: (home, name) for home, names in _HOMES.items() for name in names.split()
 }
 _WHERE["rule"] = ("ocbnn.rules", "parse_rule")
+# Rooms that can be gone through by name.
+_ROOMS = ("datasets", "metrics", "networks", "plots", "priors", "rules", "testing")
 
 __all__ = list(_WHERE)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"ocbnn.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'ocbnn' has no attribute {name!r}")
     home, real = _WHERE[name]
@@ -95,4 +108,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*globals(), *__all__, *_ROOMS])

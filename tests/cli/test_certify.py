@@ -116,7 +116,7 @@ def test_whether_the_file_can_be_written_is_seen_before_anything_is_proved(
 def test_what_is_no_model_is_called_what_it_is(fitted, ocbnn):
     for name, said in (("rows.csv", "a table"), ("study.toml", "a study file")):
         shown = ocbnn("certify", fitted / name)
-        assert shown.code == 1
+        assert shown.code == 2
         assert f"this is {said}, and no model" in shown.err
 
 

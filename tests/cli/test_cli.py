@@ -114,3 +114,11 @@ def test_ctrl_c_stops_with_a_sentence(tmp_path):
     assert process.returncode == 130
     assert "stopped" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("command", ["", "explain", "fit", "data", "data clinical"])
+def test_switches_take_no_value_in_the_help(command):
+    shown = run(*command.split(), "--help")
+    assert shown.returncode == 0
+    assert "--help" in shown.stdout
+    assert "bool" not in shown.stdout.lower()

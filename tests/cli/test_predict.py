@@ -93,7 +93,7 @@ def test_a_model_that_is_none_is_refused(fitted, new, ocbnn):
     shown = ocbnn("predict", new.parent / "none", new)
     assert (shown.code, "there is no such model" in shown.err) == (2, True)
     shown = ocbnn("predict", new, new)
-    assert shown.code == 1
+    assert shown.code == 2
     assert str(new) in shown.err
 
 

@@ -223,3 +223,10 @@ def test_fifty_million_rows_are_fitted_in_two_gibibytes(tmp_path):
         assert found["rows"]["fitted"] > 44_000_000
         shutil.rmtree(Path(tmp_path / name))
     (tmp_path / "rows.parquet").unlink()
+
+
+def test_a_streamed_fit_knows_the_rows_of_its_table(whole):
+    model = library.load(whole / "out" / "model.ocbnn")
+    lines = (whole / "rows.csv").read_text().splitlines()
+    own = [float(lines[name].split(",")[3]) for name in model._row_names]
+    np.testing.assert_array_equal(own, model._Y[:, 0])

@@ -12,6 +12,7 @@ from ocbnn import OCBNNClassifier, OCBNNRegressor, load
 from ocbnn.core.errors import DataError, SettingError
 from ocbnn.estimators import explaining, without
 from ocbnn.estimators.explanation import Spread
+from ocbnn.metrics.binding import Binding
 from ocbnn.priors import make_term
 from ocbnn.rules import Schema, bind, parse_rule
 from tests.estimators.usual import CHAINS, X
@@ -207,3 +208,25 @@ def test_classes_have_probabilities_that_a_rule_narrows():
     assert found["odd"].spreads[0].output == "P(y in low)"
     assert found["odd"].binding is not None
     assert "follows from 'odd' (proved)" in found["same"].follows
+
+
+def test_a_change_of_uncertainty_is_told_with_its_size(found):
+    def said(spread):
+        return " ".join(
+            dataclasses.replace(found["cap"], spreads=(spread,)).sentences()
+        )
+
+    small = said(Spread("effect", 0.566, 0.511))
+    assert "hardly changes: 0.566 without it, 0.511 with it (10 % removed)" in small
+    assert "stays: 0.605 without it, 0.605 with it." in said(Spread("y", 0.605, 0.605))
+
+
+def test_a_rule_that_binds_nowhere_claims_no_place(found):
+    few = Binding(pairs=0.02, points=0.0, mostly=0.0, anywhere=0.3)
+    rule = dataclasses.replace(found["wide"], binding=few, follows="It follows.")
+    assert rule.status == "works"
+    assert "does a little: 2 % of cases would break it." in rule.sentence
+    assert "What it does is to raise the price" in " ".join(rule.sentences())
+    many = Binding(pairs=0.2, points=0.3, mostly=0.0875, anywhere=0.5)
+    rule = dataclasses.replace(found["wide"], binding=many)
+    assert "; at 8.75 % of its points, most functions would." in rule.sentences()[1]

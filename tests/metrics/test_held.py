@@ -56,10 +56,20 @@ def test_draws_that_are_worth_little_are_too_few():
 
 def test_what_was_held_reads_as_sentences_and_as_plain_values():
     rules = (HeldRule("low", "conditioned", 0.25, 4096),)
-    held = Held(rules, 400, 100, 80.0, -np.inf, "alike")
+    held = Held(rules, 400, 100, 80.0, -np.inf, "alike", 100)
     assert str(held) == (
-        "100 of 400 draws answer under hard rules, all of the same weight: worth 80.\n"
+        "100 of 400 draws keep the hard rules. All of these answer, with the same "
+        "weight.\n"
         "low: 25.0% of draws keep it by themselves at each of 4,096 inputs"
     )
     assert json.loads(json.dumps(held.to_dict()))["rules"][0]["share"] == 0.25
     assert held.to_dict()["pareto_k"] is None
+
+
+def test_draws_that_answer_are_told_apart_from_those_that_keep_the_rules():
+    held = Held((), 400, 400, 162.0, 0.39, "smoothed", 277)
+    said = str(held)
+    assert "400 of 400 draws keep the hard rules. 277 of these answer" in said
+    assert "as good as 162 of equal weight" in said
+    # That word is the verdict's, for what the chains themselves are worth.
+    assert "independent" not in said

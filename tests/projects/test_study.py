@@ -88,6 +88,7 @@ def test_a_quick_look_has_fewer_draws_of_the_same_plan(tmp_path):
         ("draws = 40", "draws = 1.5", r"draws: it must be a whole number, got 1\.5"),
         ("draws = 40", "batch_size = 0", r"batch_size: it must be above 0"),
         ("draws = 40", "refine = 0", r"refine: .*must be true, false or a number"),
+        ("draws = 40", 'refine = "yes"', r"refine: .*must be true, false or a number"),
         ("seed = 7", "seed = -1", r"line 20, \[fit\] seed: it must be at least 0"),
         ("seed = 7", "seed = true", r"seed: it must be a whole number, got True"),
         ("seed = 7", "holdout = 1", r"holdout: it must be at most 0\.9, got 1"),

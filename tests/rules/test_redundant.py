@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ocbnn.core.errors import RuleError
 from ocbnn.rules import Schema, bind, find_redundant, parse_rule
 
 ONE = Schema(("x",), ("y",))
@@ -77,7 +78,8 @@ def test_a_rule_that_adds_something_is_left_alone(schema, texts):
 
 def test_rows_show_where_to_look_when_nothing_bounds_a_region():
     texts = ["y < x + 1", "if x > 0 then y < x + 2"]
-    assert redundant(*texts) == {}
+    with pytest.raises(RuleError, match=r"depends on x, .*Say where to look"):
+        redundant(*texts)
     X = np.linspace(-1, 1, 20)[:, None]
     assert redundant(*texts, X=X) == {"r1": (["r0"], False)}
 

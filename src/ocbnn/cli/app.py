@@ -10,12 +10,12 @@ import typer
 from ocbnn import __version__
 from ocbnn.cli.bench import bench
 from ocbnn.cli.certify import certify
+from ocbnn.cli.commands import Command, Group
 from ocbnn.cli.data import data as data_commands
 from ocbnn.cli.ending import fail, stop
 from ocbnn.cli.explain import explain
 from ocbnn.cli.fit import fit, report, resume
 from ocbnn.cli.init import init
-from ocbnn.cli.once import OnceCommand
 from ocbnn.cli.predict import check, predict
 from ocbnn.cli.studio import studio
 from ocbnn.core.compiled import keep_compiled
@@ -30,6 +30,7 @@ CODES = {
 }
 
 app = typer.Typer(
+    cls=Group,
     help="Bayesian neural networks that listen to experts: rules about outputs become "
     "a prior.",
     epilog="Exit codes: " + "; ".join(f"{c} {m}" for c, m in CODES.items()) + ".",
@@ -50,7 +51,7 @@ for command in (
     studio,
     bench,
 ):
-    app.command(cls=OnceCommand)(command)
+    app.command(cls=Command)(command)
 app.add_typer(data_commands, name="data")
 
 
@@ -80,7 +81,7 @@ def _root(
     """Options of every command."""
 
 
-@app.command()
+@app.command(cls=Command)
 def reproduce(
     name: Annotated[
         str,

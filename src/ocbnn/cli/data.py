@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
+from ocbnn.cli.commands import Command, Group
 from ocbnn.cli.ending import stop
 from ocbnn.core.errors import SettingError
 
 data = typer.Typer(
+    cls=Group,
     help="Turn raw recordings into tables that a study can use.",
     no_args_is_help=True,
 )
@@ -19,7 +21,7 @@ def _root() -> None:
     """Turn raw recordings into tables that a study can use."""
 
 
-@data.command()
+@data.command(cls=Command)
 def clinical(
     mimic: Annotated[
         Path | None,

@@ -7,6 +7,7 @@ import typer
 from ocbnn.cli.ending import stop
 from ocbnn.cli.predict import ModelPath
 from ocbnn.cli.talk import opened, show_json, spoken_warnings
+from ocbnn.core.errors import SettingError
 
 
 def explain(
@@ -18,25 +19,33 @@ def explain(
         ),
     ] = None,
     refit: Annotated[
-        bool | None,
+        bool,
         typer.Option(
-            "--refit/--no-refit",
-            help="Fit again without each rule, or never. Left out: where the draws "
-            "cannot tell, for two minutes at most.",
-            show_default=False,
+            "--refit",
+            help="Fit again without each rule. Left out: where the draws cannot tell, "
+            "for two minutes at most.",
         ),
-    ] = None,
+    ] = False,
+    no_refit: Annotated[
+        bool, typer.Option("--no-refit", help="Never fit again.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object.")
     ] = False,
 ) -> None:
     """Say where each rule binds, what it removes, and which rows contradict it."""
+    if refit and no_refit:
+        raise SettingError("--refit --no-refit: write one of them, or neither.")
+    asked = True if refit else False if no_refit else None
+    from ocbnn.estimators.asking import on_command_line  # noqa: PLC0415
+
     try:
-        with spoken_warnings():
-            found = opened(model).explain(rule, refit=refit)
+        with spoken_warnings(), on_command_line(model):
+            found = opened(model).explain(rule, refit=asked)
+            document, page = found.to_dict(), str(found)
     except KeyboardInterrupt:
         stop("stopped.")
     if as_json:
-        show_json(found.to_dict())
+        show_json(document)
     else:
-        typer.echo(str(found))
+        typer.echo(page)

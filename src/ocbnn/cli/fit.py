@@ -66,9 +66,10 @@ def fit(
     try:
         if distributed:
             join_others(out)
+        from ocbnn.estimators.asking import on_command_line  # noqa: PLC0415
         from ocbnn.projects.fitting import fit_study  # noqa: PLC0415
 
-        with spoken_warnings():
+        with spoken_warnings(), on_command_line(out):
             found = fit_study(
                 *(study, out),
                 seed=seed,
@@ -93,9 +94,10 @@ def resume(
     try:
         if distributed:
             join_others(folder)
+        from ocbnn.estimators.asking import on_command_line  # noqa: PLC0415
         from ocbnn.projects.fitting import resume as go_on  # noqa: PLC0415
 
-        with spoken_warnings():
+        with spoken_warnings(), on_command_line(folder):
             found = go_on(folder, devices=_as_devices(devices), progress=True, say=note)
     except KeyboardInterrupt:
         stop(f"stopped. `ocbnn resume {folder}` goes on.")

@@ -111,6 +111,8 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
         self.target_ = self._target(key_rules, X, Y, units, data)
         self._X, self._Y = X, Y
         self._stored_rows = None if stream is None else rows
+        if stream is not None:
+            self._row_names = stream.names_of_seen(self._row_names)
         fit_draws(self, refine, key_run)
         self._hold()
 

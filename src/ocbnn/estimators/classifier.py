@@ -11,7 +11,7 @@ from ocbnn.core.errors import DataError
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower
 from ocbnn.estimators.holding import hard_rules
-from ocbnn.estimators.names import row_names, target_names
+from ocbnn.estimators.names import target_names
 from ocbnn.estimators.pictures import plot_classes
 from ocbnn.estimators.scales import Measured, make_units
 from ocbnn.estimators.streams import Stream, open_stream
@@ -50,10 +50,10 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
     def fit(self, X: Any, y: Any, *, refine: Any = None) -> "OCBNNClassifier":
         """Draw from the posterior given data and rules.
 
-        A memory-mapped `X` is read in batches, and rules are refined, as by
-        `OCBNNRegressor`.
+        A memory-mapped `X` is read in batches, and firm rules are refined, as by
+        `OCBNNRegressor`. Hard rules are not: classes that they forbid are masked.
         """
-        self._row_names = row_names(X)
+        self._name_rows(X)
         stream = open_stream(self, X, y, classes=True)
         seen = (X, y) if stream is None else stream.seen
         X, codes, schema = self._data(*seen, stream)

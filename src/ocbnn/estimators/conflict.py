@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ocbnn.estimators.page import RulePages, block, listed, plain
-from ocbnn.estimators.rows_against import Row, say_rows, say_values
+from ocbnn.estimators.rows_against import (
+    Row,
+    pulled,
+    say_missed,
+    say_noise,
+    say_rows,
+    say_values,
+)
 
 # A change of log likelihood that is nothing beside its own error, or next to nothing.
 _SIGMAS, _SMALL = 2.0, 1.0
@@ -71,7 +78,8 @@ class RuleConflict:
         log_likelihood: The data's own share.
         rows_in_region: How many data rows the rule speaks about; None for custom rules
             and for rules about slopes, which no row can break.
-        against: Rows whose observation breaks it by more than the noise.
+        against: Rows whose observation breaks it by more than twice the noise's
+            standard deviation; of classes, those that the fit hardly expects.
         within_noise: Rows whose observation breaks it by no more than that.
         losing: Rows whose log likelihood drops most under it, worst first.
         pareto_k: Of the weights that take it out of the draws, or into them.
@@ -100,9 +108,13 @@ class RuleConflict:
         """One of "agrees", "pulls" (against the data) and "unknown"."""
         is_worse = self.held_out is not None and self.held_out.is_worse
         is_unlikely = self.evidence is not None and self.evidence.is_against
-        if self.against or is_worse or is_unlikely:
+        if self._pulled or is_worse or is_unlikely:
             return "pulls"
         return "unknown" if self.held_out is None else "agrees"
+
+    @property
+    def _pulled(self) -> list[Row]:
+        return pulled(self.against, self.within_noise)
 
     def sentences(self) -> list[str]:
         """The findings in words, the conclusion first."""
@@ -115,8 +127,8 @@ class RuleConflict:
 
     def _rows(self) -> Iterator[str]:
         name, said = f"Rule {self.rule!r}", f"but the rule says {self.claim}"
-        if self.against:
-            rows, values = say_rows(self.against), say_values(self.against)
+        if self._pulled:
+            rows, values = say_rows(self._pulled), say_values(self._pulled)
             yield f"{name} pulls against {rows} ({values}, {said})."
         elif self.status == "pulls":
             yield f"{name} pulls against the data: they are less likely with it."
@@ -134,10 +146,8 @@ class RuleConflict:
             yield f"All {count} rows in its region keep it."
         if self.within_noise:
             few = self.within_noise
-            yield (
-                f"{say_rows(few).capitalize()} break{'s' * (len(few) == 1)} it by no "
-                f"more than the noise ({say_values(few)}, {said})."
-            )
+            yield f"{say_noise(few)} ({say_values(few)}, {said})."
+        yield from say_missed([*self.against, *self.within_noise])
 
     def _price(self) -> str:
         return (

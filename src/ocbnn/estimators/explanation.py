@@ -4,8 +4,16 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+from ocbnn.estimators.asking import ask_refit
 from ocbnn.estimators.page import RulePages, block, plain, share
-from ocbnn.estimators.rows_against import Row, say_rows, say_values
+from ocbnn.estimators.rows_against import (
+    Row,
+    pulled,
+    say_missed,
+    say_noise,
+    say_rows,
+    say_values,
+)
 from ocbnn.metrics.binding import Binding
 from ocbnn.metrics.places import Place
 
@@ -13,8 +21,9 @@ from ocbnn.metrics.places import Place
 _IDLE = 0.01
 # From so many points on, a rule binds everywhere.
 _EVERYWHERE = 0.9
-# A change of spread worth a sentence, and one that is no accident of few draws.
-_CHANGE, _MOVED = 0.1, 0.25
+# A change of spread that is none, one worth a sentence, and one that is no accident of
+# few draws.
+_SAME, _CHANGE, _MOVED = 0.005, 0.1, 0.25
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +94,8 @@ class Explanation:
         spreads: What it does to uncertainty, for each output it speaks of.
         rows_in_region: How many data rows it speaks about; None where none can break
             it.
-        against: Rows whose observation breaks it by more than the noise.
+        against: Rows whose observation breaks it by more than twice the noise's
+            standard deviation; of classes, those that the fit hardly expects.
         within_noise: Rows whose observation breaks it by no more than that.
         follows: From which other rules it follows, in a sentence; None if from none.
         has_others: Whether the model has other rules.
@@ -109,9 +119,14 @@ class Explanation:
     has_others: bool = False
 
     @property
+    def pulled(self) -> list[Row]:
+        """Rows that it pulls against: those against it, and others the fit misses."""
+        return pulled(self.against, self.within_noise)
+
+    @property
     def status(self) -> str:
         """One of "pulls" (against rows), "works", "idle" and "unknown"."""
-        if self.against:
+        if self.pulled:
             return "pulls"
         if self.how == "unknown":
             return "unknown"
@@ -124,14 +139,14 @@ class Explanation:
         if self.status == "unknown":
             return (
                 f"{name}: what it does cannot be told from these draws; "
-                f"explain({self.rule!r}, refit=True) fits again without it."
+                f"{ask_refit(self.rule)} fits again without it."
             )
         if self.status == "idle":
             return f"{name} is idle: {self._keepers} keep it."
         work = self._work()
-        if self.against:
+        if self.pulled:
             also = f", and {work}" if work else ""
-            return f"{name} pulls against {say_rows(self.against)}{also}."
+            return f"{name} pulls against {say_rows(self.pulled)}{also}."
         return f"{name} {work}."
 
     def sentences(self) -> list[str]:
@@ -141,7 +156,7 @@ class Explanation:
             *self._where(),
             *self._uncertainty(),
             *self._rows(),
-            *([self.follows] if self.follows else []),
+            *self._others(),
             *self._doubts(),
         ]
 
@@ -152,7 +167,9 @@ class Explanation:
     def _work(self) -> str:
         found = self.binding
         if found is not None and (found.points > 0 or found.pairs >= _IDLE):
-            return f"does the work at {share(found.points)} of its region"
+            if found.points > 0:
+                return f"does the work at {share(found.points)} of its region"
+            return f"does a little: {share(found.pairs)} of cases would break it"
         if not any(abs(one.removed) > _MOVED for one in self.spreads):
             return ""
         keep = "" if found is None else ", which would keep it without it"
@@ -163,7 +180,7 @@ class Explanation:
         if found is None or self.violation is None:
             return
         if found.pairs > 0:
-            half = f", more than half of them at {share(found.mostly)} of its points"
+            half = f"; at {share(found.mostly)} of its points, most functions would"
             yield (
                 f"Without it functions would break it in {share(found.pairs)} of cases "
                 f"(with it {share(self.violation)}){half * (found.mostly > 0)}."
@@ -179,20 +196,23 @@ class Explanation:
             said = (
                 f"It takes the standard deviation of {one.output} in its region from "
             )
+            word = "removed" if one.removed > 0 else "added"
+            changed = share(round(abs(one.removed), 2))
             if abs(one.removed) <= _CHANGE:
+                kept = "stays" if abs(one.removed) < _SAME else "hardly changes"
+                size = "" if abs(one.removed) < _SAME else f" ({changed} {word})"
                 yield (
-                    f"The standard deviation of {one.output} in its region is the same "
-                    f"with it ({one.with_rule:.3g}) and without ({one.without:.3g})."
+                    f"The standard deviation of {one.output} in its region {kept}: "
+                    f"{one.without:.3g} without it, {one.with_rule:.3g} with it{size}."
                 )
                 continue
-            word = "removed" if one.removed > 0 else "added"
             near = ""
             if one.near_with is not None and one.near_without is not None:
                 near = f"; just outside, from {one.near_without:.3g} to "
                 near += f"{one.near_with:.3g}"
             yield (
                 f"{said}{one.without:.3g} to {one.with_rule:.3g} "
-                f"({share(round(abs(one.removed), 2))} {word}){near}."
+                f"({changed} {word}){near}."
             )
 
     def _rows(self) -> Iterator[str]:
@@ -202,16 +222,21 @@ class Explanation:
             yield f"Against it: {rows} ({values}, {said})."
         if self.within_noise:
             few = self.within_noise
-            yield (
-                f"{say_rows(few).capitalize()} break{'s' * (len(few) == 1)} it by no "
-                f"more than the noise ({say_values(few)}, {said})."
-            )
+            yield f"{say_noise(few)} ({say_values(few)}, {said})."
+        yield from say_missed([*self.against, *self.within_noise])
         if self.rows_in_region == 0:
             yield "No data row lies in its region."
         elif self.rows_in_region and not self.against and not self.within_noise:
             rows = self.rows_in_region
             all_of_them = f"All {rows} rows" if rows > 1 else "The one row"
             yield f"{all_of_them} in its region keep{'s' * (rows == 1)} it."
+
+    def _others(self) -> Iterator[str]:
+        if self.follows is None:
+            return
+        yield self.follows
+        if self.status == "works" and self.has_others:
+            yield "What it does is to raise the price of what they forbid already."
 
     def _doubts(self) -> Iterator[str]:
         if self.how == "reweighted":

@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import jax
@@ -11,7 +11,9 @@ import numpy as np
 from ocbnn.core.errors import DataError, InferenceError
 from ocbnn.core.types import RandomKey
 from ocbnn.core.words import listing
+from ocbnn.estimators.asking import ask_rows
 from ocbnn.estimators.diagnosing import Diagnosable
+from ocbnn.estimators.names import RowNames
 from ocbnn.inference import Draws
 from ocbnn.metrics.held import (
     LEAST_DRAWS,
@@ -69,7 +71,7 @@ def hard_rules(bounds: Iterable[BoundRule]) -> tuple[BoundRule, ...]:
 def refuse_rows(
     bounds: Iterable[BoundRule],
     blocks: Iterable[tuple[int, np.ndarray, np.ndarray]],
-    names: Sequence[object] | None,
+    names: RowNames | None,
 ) -> None:
     """Refuse data that hard rules say cannot be.
 
@@ -77,7 +79,7 @@ def refuse_rows(
         bounds: All rules.
         blocks: The number of a first row, and inputs and outputs (or class numbers)
             from there on.
-        names: What rows are called, when not by number.
+        names: What rows are called; None where they are counted from 0.
     """
     hard = [bound for bound in hard_rules(bounds) if not bound.slopes]
     if not hard:
@@ -93,10 +95,11 @@ def refuse_rows(
         rows = wrong[bound.name]
         if rows:
             called = [row if names is None else names[row] for row in rows]
+            counted = " (counted from 0)" if names is None else ""
             raise DataError(
                 f"{len(rows)} of {total} rows break the hard rule {bound.name!r}, "
-                f"which says that no output can: row {listing(called, 5)}. Mend these "
-                "rows or the rule, or let it have exceptions: strength=firm."
+                f"which says that no output can: row {listing(called, 5)}{counted}. "
+                "Mend these rows or the rule, or let it have exceptions: strength=firm."
             )
 
 
@@ -135,6 +138,7 @@ def hold(model: Any, draws: Draws) -> tuple[Held | None, np.ndarray]:
         found.ess,
         found.pareto_k,
         found.weights,
+        len(np.unique(found.kept)),
     )
     _refuse_few(held, found)
     return held, found.kept
@@ -173,9 +177,10 @@ def _refuse_few(held: Held, found: Conditioned) -> None:
     shares = listing(f"{r.share:.1%} keep {r.rule!r}" for r in held.rules)
     raise InferenceError(
         f"too few draws keep the hard rules to stand for a posterior: {held.holding} "
-        f"of {held.draws}, worth {held.ess:.1f}, and {LEAST_DRAWS} worth "
-        f"{LEAST_ESS:g} are needed (half of the draws, where there are fewer than 40). "
-        f"Of the draws {shares}. Give the rules more points (points=200), draw more, "
-        "refine the fit, or write strength=firm; if hardly any draw comes near, fit "
-        "that and ask conflicts() whether the data speak against a rule."
+        f"of {held.draws}, as good as {held.ess:.1f} of equal weight. Needed are "
+        f"{LEAST_DRAWS}, as good as {LEAST_ESS:g} (half of the draws, where there are "
+        f"fewer than 40). Of the draws {shares}. Give the rules more points "
+        "(points=200), draw more, refine the fit, or write strength=firm; if hardly "
+        f"any draw comes near, fit that and ask {ask_rows()} whether the data speak "
+        "against a rule."
     )

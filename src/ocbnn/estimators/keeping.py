@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from ocbnn.core.errors import DataError, StorageWarning
+from ocbnn.estimators.names import row_names
 from ocbnn.estimators.saving import save_model
 from ocbnn.posterior import Target
 from ocbnn.rules import BoundRule
@@ -21,6 +22,8 @@ class Keepable:
     # Rows that the fit read from a file, of which `_X` and `_Y` are some.
     _stored_rows: int | None = None
     _row_names: Any = None
+    # What a table calls the rows of the fit that comes next.
+    _table_rows: Any = None
 
     def save(
         self, path: Any, *, data: bool = True, leave_out: Sequence[str] = ()
@@ -42,6 +45,11 @@ class Keepable:
         """
         check_is_fitted(self, "draws_")
         save_model(self, path, data=data, leave_out=leave_out)
+
+    def _name_rows(self, X: Any) -> None:
+        """Remember what the rows of a fit are called."""
+        found = row_names(X) if self._table_rows is None else self._table_rows
+        self._row_names, self._table_rows = found, None
 
     def _need_data(self, what: str) -> None:
         if self._X is None:

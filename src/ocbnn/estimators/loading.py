@@ -4,6 +4,7 @@ import dataclasses
 import re
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -33,13 +34,14 @@ def load(path: Any, **settings: Any) -> Any:
     """Read a model that `save` wrote. Nothing in the file is run.
 
     Args:
-        path: The file or folder.
+        path: The file or folder, or the folder of an `ocbnn fit`.
         **settings: What was left out when it was saved, such as `network=...`.
 
     Raises:
         StorageError: When the file is missing, damaged or no model, or needs a setting
             that was left out.
     """
+    path = _of_fit(Path(path))
     bundle = read_bundle(path)
     document = bundle.document
     if document.get("kind") != KIND:
@@ -85,6 +87,18 @@ def _check_given(path: Any, document: dict[str, Any], given: dict[str, Any]) -> 
             )
 
 
+def _of_fit(path: Path) -> Path:
+    """The model in the folder of a fit, which holds much else; else the path itself."""
+    if not (path / "run.json").is_file():
+        return path
+    if not (path / "model.ocbnn").is_file():
+        raise StorageError(
+            f"{path} is the folder of a fit that has no model yet. `ocbnn resume "
+            f"{path}` goes on with it."
+        )
+    return path / "model.ocbnn"
+
+
 def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
     document, arrays = bundle.document, bundle.arrays
     name = document["estimator"]
@@ -106,7 +120,9 @@ def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
     model.rules_ = bind_rules(model.rules, model.schema_)
     model._X, model._Y = _data(model, document, arrays)
     model._stored_rows = _stored_rows(document)
-    model._row_names = _row_names(document, 0 if model._X is None else len(model._X))
+    model._row_names = _row_names(
+        document, arrays, 0 if model._X is None else len(model._X)
+    )
     model.choice_ = _choice(model, document)
     _restore_target(model, document, arrays)
     model.draws_ = _draws(model, document["draws"], arrays)
@@ -198,9 +214,14 @@ def _stored_rows(document: dict[str, Any]) -> int | None:
     return rows
 
 
-def _row_names(document: dict[str, Any], rows: int) -> list[str | int] | None:
+def _row_names(
+    document: dict[str, Any], arrays: Mapping[str, np.ndarray], rows: int
+) -> list[str | int] | None:
     # Not in files of ocbnn before labels were kept.
     names = document.get("row_names")
+    numbers = arrays.get("data/row_names")
+    if names is None and numbers is not None and numbers.dtype.kind in "iu":
+        names = numbers.tolist()
     if names is None:
         return None
     plain = isinstance(names, list) and all(type(n) in (str, int) for n in names)
@@ -286,6 +307,8 @@ def _held(
         raise StorageError("the array 'held/kept' names draws that are not there.")
     rules = tuple(_record(HeldRule, rule) for rule in said["rules"])
     rest = {name: value for name, value in said.items() if name != "rules"}
+    # Not in files of ocbnn before those that answer were counted.
+    rest.setdefault("answering", len(np.unique(kept)))
     return _record(Held, rest, rules=rules), kept
 
 

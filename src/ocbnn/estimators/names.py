@@ -1,11 +1,15 @@
 """What the columns and rows of a table are called, and finding them again."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.words import listing, suggest
 from ocbnn.rules import Schema
+
+RowNames: TypeAlias = Sequence[Any] | np.ndarray
 
 
 def input_names(given: Any, found: Any, count: int) -> tuple[str, ...]:
@@ -31,12 +35,21 @@ def target_names(given: Any, y: Any, count: int) -> tuple[str, ...]:
 
 
 def row_names(X: Any) -> list[Any] | None:
-    """A data frame's own names of its rows; None where they are just numbered."""
+    """A data frame's own names of its rows; None where they are counted from 0."""
     labels = getattr(X, "index", None)
     if labels is None or callable(labels) or len(labels) != len(X):
         return None
     names = list(labels)
     return None if names == list(range(len(names))) else names
+
+
+def say_row(names: RowNames | None, row: int) -> str:
+    """What one row is called.
+
+    >>> say_row(["ann", "bob"], 1), say_row(None, 1)
+    ('bob', '1 (counted from 0)')
+    """
+    return f"{row} (counted from 0)" if names is None else str(names[row])
 
 
 def in_order(X: Any, names: Sequence[str]) -> Any:

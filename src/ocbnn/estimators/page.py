@@ -69,6 +69,8 @@ def _wrapped(line: str, indent: str = "  ") -> str:
         initial_indent=deeper,
         subsequent_indent=deeper + "   " * is_numbered,
         break_on_hyphens=False,
+        # A path that is broken cannot be copied.
+        break_long_words=False,
     )
 
 

@@ -12,7 +12,7 @@ from ocbnn.core.errors import SettingError
 from ocbnn.core.moments import ColumnMoments
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower
-from ocbnn.estimators.names import row_names, target_names
+from ocbnn.estimators.names import target_names
 from ocbnn.estimators.pictures import column_index, plot_functions
 from ocbnn.estimators.rulebook import bind_rules
 from ocbnn.estimators.scales import Measured, make_units
@@ -157,7 +157,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
                 out, rules with `strength="firm"` or `"hard"` are refined; False
                 leaves them as they are. What was done is in `refinement_`.
         """
-        self._row_names = row_names(X)
+        self._name_rows(X)
         stream = open_stream(self, X, y, classes=False)
         seen = (X, y) if stream is None else stream.seen
         X, Y, schema = self._data(*seen, must_vary=stream is None)
@@ -319,7 +319,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
                 f"rule, for example `{schema.outputs[0]} >= 0 [sampler=like-data]`, or "
                 "leave truncate out."
             )
-        refuse_outside(blocks, (low, high), schema.outputs)
+        refuse_outside(blocks, (low, high), schema.outputs, self._row_names)
         return low, high
 
     def _noise(self, units: Units, outputs: int) -> Gaussian:

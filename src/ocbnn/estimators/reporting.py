@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ocbnn.estimators.asking import ask_rows
 from ocbnn.estimators.explaining import role_from_draws
 from ocbnn.estimators.page import listed
 from ocbnn.estimators.reference import (
@@ -207,11 +208,10 @@ def _rule_advice(name: str, check: Any, rhat: float | None) -> list[str]:
     if check is not None and check.violation > 0.01:
         advice.append(
             f"Rule {name!r} is broken in {check.violation:.1%} of cases: raise its "
-            "strength or points, or see model.conflicts() for data that pull against "
-            "it."
+            f"strength or points, or see {ask_rows()} for data that pull against it."
         )
     if check is not None and check.data_violation:
-        advice.append(f"Data rows break rule {name!r}: model.conflicts() names them.")
+        advice.append(f"Data rows break rule {name!r}: {ask_rows()} names them.")
     if rhat is not None and rhat > FAIR_RHAT:
         advice.append(
             f"Draws disagree on how well rule {name!r} holds (R-hat {rhat:.2f}): run "

@@ -1,16 +1,19 @@
 """Data rows that a rule disagrees with, as plain data."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ocbnn.estimators.page import listed
+from ocbnn.estimators.page import listed, plain
+from ocbnn.metrics.excess import excess
 from ocbnn.rules import BoundRule
 
-# Observations this many standard deviations off are no longer noise.
-_NOISE_SDS, _NOISE_PROBABILITY = 2.0, 0.05
+# A measurement is hardly ever off by more than two standard deviations of the noise,
+# and what is observed is hardly ever a class of so small a chance.
+NOISE_SDS, _NOISE_PROBABILITY = 2.0, 0.05
+_MOST_NOISES = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,16 +21,24 @@ class Row:
     """One data row that a rule disagrees with.
 
     Attributes:
-        name: Its row number, or its label in a data frame's index.
+        name: Its number, counted from 0; its label in a data frame's index; or its
+            number in the table that `ocbnn fit` read, counted from 1.
         observed: Its outputs that the rule speaks of, by name, or its class.
         drop: How much lower its log likelihood is with the rule; None when unknown.
-        is_noise: Whether the model with the rule still explains it as noise.
+        excess: By how much it breaks the rule, in standard deviations of the noise;
+            None for classes.
+        is_noise: Whether noise alone may carry it that far: two standard deviations at
+            most, or for a class a chance of more than one in twenty.
+        is_missed: Whether the model that was fitted with the rule predicts something
+            more than two standard deviations away.
     """
 
     name: Any
     observed: dict[str, Any]
     drop: float | None = None
+    excess: float | None = None
     is_noise: bool = False
+    is_missed: bool = False
 
     def values(self) -> str:
         """The outputs, as short as they can be said."""
@@ -43,25 +54,22 @@ def breaking_rows(
     wrong = np.flatnonzero(~bound.holds(model._X, model._Y))
     if not len(wrong):
         return []
-    noise = _is_noise(model, wrong) if is_fitted else _may_hold(model, bound, wrong)
+    rows = [row_of(model, bound, row, drops) for row in wrong.tolist()]
+    judged = _classes if model.schema_.classes is not None else _numbers
     return [
-        row_of(model, bound, row, drops, bool(one))
-        for row, one in zip(wrong.tolist(), noise, strict=True)
+        dataclasses.replace(row, **found)
+        for row, found in zip(
+            rows, judged(model, bound, wrong, is_fitted=is_fitted), strict=True
+        )
     ]
 
 
-def row_of(
-    model: Any,
-    bound: BoundRule,
-    row: int,
-    drops: np.ndarray | None,
-    is_noise: bool = False,
-) -> Row:
+def row_of(model: Any, bound: BoundRule, row: int, drops: np.ndarray | None) -> Row:
     """One row by its name, with what was observed there."""
     drop = None if drops is None else float(drops[row])
     labels = getattr(model, "_row_names", None)
-    name = int(row) if labels is None else labels[row]
-    return Row(name, _observed(model, bound, row), drop, is_noise)
+    name = plain(row if labels is None else labels[row])
+    return Row(name, _observed(model, bound, row), drop)
 
 
 def speaks_of_rows(bound: BoundRule) -> bool:
@@ -87,6 +95,30 @@ def say_values(rows: Sequence[Row]) -> str:
     return f"{names} = {listed(row.values() for row in rows)}"
 
 
+def say_noise(rows: Sequence[Row]) -> str:
+    """That noise may have carried them across, and how far it would have."""
+    breaks = f"{say_rows(rows).capitalize()} break{'s' * (len(rows) == 1)} it"
+    far = [row.excess for row in rows if row.excess is not None]
+    if not far:
+        return f"{breaks} as it may happen now and then"
+    most = f"{max(far):.2g}" if len(far) == 1 else f"at most {max(far):.2g}"
+    return f"{breaks} by {most} standard deviations of the noise, as noise alone may do"
+
+
+def say_missed(rows: Sequence[Row]) -> Iterator[str]:
+    """That the fit lies far from some of the rows that break a rule."""
+    missed = [row for row in rows if row.is_missed]
+    if missed:
+        yield (
+            f"The fit lies more than two standard deviations from {say_rows(missed)}."
+        )
+
+
+def pulled(against: Sequence[Row], within_noise: Sequence[Row]) -> list[Row]:
+    """Rows that a rule pulls against: too far beyond it, or far from the fit."""
+    return [*against, *(row for row in within_noise if row.is_missed)]
+
+
 def _observed(model: Any, bound: BoundRule, row: int) -> dict[str, Any]:
     outputs, classes = model.schema_.outputs, model.schema_.classes
     if classes is not None:
@@ -95,21 +127,39 @@ def _observed(model: Any, bound: BoundRule, row: int) -> dict[str, Any]:
     return {outputs[i]: float(model._Y[row, i]) for i in chosen}
 
 
-def _is_noise(model: Any, rows: np.ndarray) -> np.ndarray:
-    """Whether the fitted model still expects such observations now and then."""
+def _numbers(
+    model: Any, bound: BoundRule, rows: np.ndarray, *, is_fitted: bool
+) -> list[dict[str, Any]]:
+    """By how much observations break the rule, and whether the fit misses them."""
     X, Y = model._X[rows], model._Y[rows]
-    if model.schema_.classes is not None:
+    noise = model._predictive.noise_at(X, _MOST_NOISES).mean(axis=0)
+    far = excess(bound, X, Y, noise)
+    missed = np.zeros(len(rows), bool)
+    if is_fitted:
+        mean, sd = model._predictive.mean_and_sd(X)
+        chosen = bound.mentions("output") or list(range(Y.shape[1]))
+        missed = (np.abs(Y - mean) > NOISE_SDS * sd)[:, chosen].any(axis=1)
+    return [
+        {
+            "excess": float(one),
+            "is_noise": bool(one <= NOISE_SDS),
+            "is_missed": bool(other),
+        }
+        for one, other in zip(far, missed, strict=True)
+    ]
+
+
+def _classes(
+    model: Any, bound: BoundRule, rows: np.ndarray, *, is_fitted: bool
+) -> list[dict[str, Any]]:
+    """Whether the model still expects such classes now and then."""
+    X, Y = model._X[rows], model._Y[rows]
+    if is_fitted:
         chances = model._predictive.probabilities(X)[np.arange(len(rows)), Y]
-        return chances > _NOISE_PROBABILITY
-    mean, sd = model._predictive.mean_and_sd(X)
-    return (np.abs(Y - mean) <= _NOISE_SDS * sd).all(axis=1)
-
-
-def _may_hold(model: Any, bound: BoundRule, rows: np.ndarray) -> np.ndarray:
-    """Whether functions that have not met the rule keep it at these rows anyway."""
-    X = model._X[rows]
-    holds = bound.holds(X, model._rule_values(X, 1000))
-    return holds.mean(axis=0) > _NOISE_PROBABILITY
+    else:
+        # Whether functions that have not met the rule keep it at these rows anyway.
+        chances = bound.holds(X, model._rule_values(X, 1000)).mean(axis=0)
+    return [{"is_noise": bool(chance > _NOISE_PROBABILITY)} for chance in chances]
 
 
 def _spelled(value: Any) -> str:

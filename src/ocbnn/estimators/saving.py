@@ -38,7 +38,7 @@ def save_model(
         "rules": _rules(model, arrays, data=data),
         "data": bool(data),
         "stored_rows": model._stored_rows,
-        "row_names": _row_names(model) if data else None,
+        "row_names": _row_names(model, arrays) if data else None,
         "units": _units(model, arrays),
         "choice": _fields(model.choice_, "choice_", without=("plan",)),
         "draws": _draws(model.draws_, left, arrays),
@@ -152,10 +152,16 @@ def _schema(model: Any) -> dict[str, Any]:
     return {**said, "classes": labels, "classes_dtype": model.classes_.dtype.str}
 
 
-def _row_names(model: Any) -> list[str | int] | None:
-    """A data frame's labels; those that are neither text nor whole numbers as text."""
+def _row_names(model: Any, arrays: dict[str, Any]) -> list[str | int] | None:
+    """Labels; those that are neither text nor whole numbers as text.
+
+    Nothing but whole numbers make an array: tables have more rows than a page can hold.
+    """
     names = getattr(model, "_row_names", None)
     if names is None:
+        return None
+    if all(isinstance(n, (int, np.integer)) for n in names):
+        arrays["data/row_names"] = np.asarray(names, np.int64)
         return None
     return [int(n) if isinstance(n, (int, np.integer)) else str(n) for n in names]
 

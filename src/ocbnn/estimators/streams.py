@@ -17,7 +17,7 @@ from ocbnn.core.stored import (
 )
 from ocbnn.core.units import Units
 from ocbnn.core.words import listing
-from ocbnn.estimators.names import input_names, target_names
+from ocbnn.estimators.names import RowNames, input_names, say_row, target_names
 from ocbnn.inference import AUTO, PLANS, Plan
 
 # Rows that all but the likelihood looks at.
@@ -40,6 +40,7 @@ class Stream:
         y: Those of the outputs; None for labels.
         classes: The labels there are, in order; None for numbers.
         seen: Some rows of both, chosen evenly at random, as they were given.
+        numbers: Which rows those are, counted from 0.
     """
 
     X: FileRows
@@ -48,6 +49,7 @@ class Stream:
     y: ColumnMoments | None
     classes: np.ndarray | None
     seen: tuple[np.ndarray, np.ndarray]
+    numbers: np.ndarray
 
     @property
     def rows(self) -> int:
@@ -60,6 +62,16 @@ class Stream:
             Y = self.Y.take(np.arange(start, start + len(X)))
             known = self.classes
             yield start, X, Y if known is None else np.searchsorted(known, Y)
+
+    def names_of_seen(self, names: np.ndarray | None) -> list[Any] | None:
+        """What the rows that were seen are called; None where they are all there are.
+
+        Args:
+            names: Those of every row; None where they are just numbered.
+        """
+        if names is not None:
+            return FileRows(names).take(self.numbers).tolist()
+        return None if len(self.numbers) == self.rows else self.numbers.tolist()
 
     def stored(self, units: Units) -> tuple[Stored, Stored]:
         """Inputs and targets as a model takes them."""
@@ -93,11 +105,11 @@ def open_stream(model: Any, X: Any, y: Any, *, classes: bool) -> Stream | None:
     seen = inner.take(some), FileRows(y).take(some)
     if classes:
         name = target_names(model.outputs, y, 1)
-        return Stream(inner, outer, x, None, _classes(outer, name), seen)
+        return Stream(inner, outer, x, None, _classes(outer, name), seen, some)
     names = target_names(model.outputs, y, outer.shape[1])
     found = ColumnMoments.over(_finite(outer, names))
     refuse_constant(found, names)
-    return Stream(inner, outer, x, found, None, seen)
+    return Stream(inner, outer, x, found, None, seen, some)
 
 
 def _takes_batches(inference: Any, X: np.ndarray) -> bool:
@@ -184,6 +196,7 @@ def refuse_outside(
     blocks: Iterable[tuple[int, np.ndarray]],
     limits: tuple[np.ndarray, np.ndarray],
     names: tuple[str, ...],
+    rows_called: RowNames | None = None,
 ) -> None:
     """Refuse observations beyond the limits that rules set for them."""
     low, high = limits
@@ -201,6 +214,7 @@ def refuse_outside(
         raise DataError(
             f"{count} of {rows} rows lie beyond the limits of the rules, which "
             f"truncate=True says cannot be: {names[column]!r} is {value:g} in row "
-            f"{row}, and must lie between {low[column]:g} and {high[column]:g}. Mend "
-            "the data or the rules, or leave truncate out."
+            f"{say_row(rows_called, row)}, and must lie between "
+            f"{low[column]:g} and {high[column]:g}. Mend the data or the rules, or "
+            "leave truncate out."
         )

@@ -19,10 +19,11 @@ LEAST_DRAWS, LEAST_ESS = 20, 10.0
 Way = Literal["conditioned", "masked"]
 Weights = Literal["smoothed", "equal", "alike"]
 _SAID = {
-    "smoothed": "weighted towards the exact posterior (Pareto k {k:.2f})",
-    "equal": "equally weighted, because weights towards the exact posterior cannot be "
-    "trusted (Pareto k {k:.2f})",
-    "alike": "all of the same weight",
+    "smoothed": "{answering:,} of these answer, some more than once, weighted towards "
+    "the exact posterior (Pareto k {k:.2f}): as good as {ess:.0f} of equal weight.",
+    "equal": "All of these answer, equally weighted, because weights towards the exact "
+    "posterior cannot be trusted (Pareto k {k:.2f}).",
+    "alike": "All of these answer, with the same weight.",
 }
 
 
@@ -105,10 +106,13 @@ class Held:
         rules: Each hard rule.
         draws: How many draws there were.
         holding: How many of them keep every rule that draws must keep.
-        ess: How many equally weighted draws those are worth; chains' own memory aside.
+        ess: How many draws of equal weight the weighted ones are worth. Neighbours in a
+            chain resemble each other, which is not counted here: the verdict says it.
         pareto_k: Of their weights; -inf where all are the same.
         weights: `smoothed` towards the exact posterior, `equal` where such weights
             cannot be trusted, or `alike` where all are the same anyway.
+        answering: How many different draws answer. Weights leave some out and take
+            others repeatedly, so they are fewer than those that hold.
     """
 
     rules: tuple[HeldRule, ...]
@@ -117,13 +121,13 @@ class Held:
     ess: float
     pareto_k: float
     weights: Weights
+    answering: int
 
     def __str__(self) -> str:
-        said = _SAID[self.weights].format(k=self.pareto_k)
-        whole = (
-            f"{self.holding:,} of {self.draws:,} draws answer under hard rules, "
-            f"{said}: worth {self.ess:.0f}."
+        said = _SAID[self.weights].format(
+            k=self.pareto_k, ess=self.ess, answering=self.answering
         )
+        whole = f"{self.holding:,} of {self.draws:,} draws keep the hard rules. {said}"
         return "\n".join([whole, *map(str, self.rules)])
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from ocbnn.core.errors import DataError
 from ocbnn.core.words import listing, shorten
@@ -19,6 +19,8 @@ from ocbnn.tables import Table
 
 # More values than this are hardly ever a choice among a few.
 MOST_LEVELS = 50
+# People count the rows of a table from 1, below its header.
+FIRST_ROW = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,12 +32,14 @@ class Rows:
         y: Numbers, one column for each output, or labels.
         schema: The names of both, and the classes.
         dropped: Rows left out because a value was missing.
+        numbers: Which rows of the table these are, counted from 1.
     """
 
     X: Float[np.ndarray, "rows inputs"]
     y: np.ndarray
     schema: Schema
     dropped: int
+    numbers: Int[np.ndarray, " rows"]
 
 
 def read_rows(study: Study, table: Table) -> Rows:
@@ -53,7 +57,8 @@ def read_rows(study: Study, table: Table) -> Rows:
         y = as_labels(y)
         classes = check_classes(study, np.unique(y).tolist(), len(y))
     schema = Schema(names, tuple(study.said.data.output), classes)
-    return Rows(X, y, schema, int((~whole).sum()))
+    numbers = np.flatnonzero(whole) + FIRST_ROW
+    return Rows(X, y, schema, int((~whole).sum()), numbers)
 
 
 def check_columns(study: Study, table: Table) -> tuple[str, ...]:
@@ -118,8 +123,8 @@ def _one_hot(
     strange = next((i for i, t in enumerate(texts) if t not in {*levels, None}), None)
     if strange is not None:
         raise DataError(
-            f"{table.path}, row {start + strange + 1}, column {column!r}: the model "
-            f"has never seen {shorten(repr(texts[strange]), 40)}. It knows "
+            f"{table.path}, row {start + strange + FIRST_ROW}, column {column!r}: the "
+            f"model has never seen {shorten(repr(texts[strange]), 40)}. It knows "
             f"{listing(levels)}."
         )
     missing = np.array([text is None for text in texts])

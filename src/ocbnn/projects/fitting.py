@@ -136,7 +136,9 @@ def _fit(
 
 def _announce(parts: Parts, rules: int, say: Say) -> None:
     if parts.dropped:
-        say(f"{parts.dropped} rows lack a value and are left out.")
+        one = parts.dropped == 1
+        lack = "row lacks a value and is" if one else "rows lack a value and are"
+        say(f"{parts.dropped} {lack} left out.")
     say(f"fitting to {parts.rows} rows and {rules} rule{'s' * (rules != 1)}")
 
 
@@ -195,6 +197,7 @@ def _learn(study: Study, model: Model, parts: Parts) -> None:
     X, y = parts.fitted
     try:
         target = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        model._table_rows = parts.numbers
         model.fit(X, target, refine=study.said.inference.refine)
     except (RuleError, RegionError, SettingError) as error:
         raise SettingError(f"{_place_of(study, error)}: {error}") from None

@@ -27,6 +27,7 @@ class Parts:
         scored: Those to score on.
         held_out: How many rows the fit never sees.
         dropped: Rows left out because a value was missing.
+        numbers: Which rows of the table are fitted to, counted from 1.
     """
 
     schema: Schema
@@ -34,6 +35,7 @@ class Parts:
     scored: tuple[np.ndarray, np.ndarray]
     held_out: int
     dropped: int
+    numbers: np.ndarray
 
     @property
     def rows(self) -> int:
@@ -73,6 +75,7 @@ def parts_of(rows: Rows, holdout: float, seed: int) -> Parts:
         (rows.X[one.scored], rows.y[one.scored]),
         len(one.scored) if one.held_out else 0,
         rows.dropped,
+        rows.numbers[one.fitted],
     )
 
 

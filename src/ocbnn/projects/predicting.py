@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ocbnn.core.errors import DataError, SettingError, StorageError
+from ocbnn.core.errors import DataError, SettingError
 from ocbnn.projects.columns import read_inputs
 from ocbnn.projects.folder import RunFolder
 from ocbnn.tables import Table, open_table
@@ -63,7 +63,7 @@ def _refuse_others(path: Path) -> None:
     kinds |= dict.fromkeys(ENDINGS, "a table")
     for ending, kind in kinds.items():
         if path.is_file() and path.name.lower().endswith(ending):
-            raise StorageError(
+            raise SettingError(
                 f"{path}: this is {kind}, and no model. `ocbnn fit STUDY.toml --out "
                 "DIR` makes one: name DIR, or a file that ends in .ocbnn."
             )

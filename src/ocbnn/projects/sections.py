@@ -123,10 +123,12 @@ class Inference(BaseModel):
         examples=[True],
     )
 
-    @field_validator("refine")
+    # Before, because a text is to be told of both kinds of answers.
+    @field_validator("refine", mode="before")
     @classmethod
     def _is_refine(cls, value: object) -> object:
-        if isinstance(value, bool) or value is None or (value in range(1, 101)):
+        is_count = type(value) is int and value in range(1, 101)
+        if isinstance(value, bool) or value is None or is_count:
             return value
         raise ValueError("must be true, false or a number of rounds, 1 to 100")
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ocbnn.core.errors import DataError
 from ocbnn.projects.columns import (
+    FIRST_ROW,
     MOST_LEVELS,
     are_whole,
     as_labels,
@@ -87,6 +88,7 @@ def kept_parts(folder: Path) -> Parts | None:
             (_loaded(folder, "scored_X"), _loaded(folder, "scored_y")),
             int(said["held_out"]),
             int(said["dropped"]),
+            _mapped(folder, "fitted_rows"),
         )
     except FileNotFoundError:
         return None
@@ -119,10 +121,13 @@ def write_parts(
             name: stack.enter_context(_opened(folder, name, count, found.schema))
             for name, count in counts.items()
         }
-        for X, y in _blocks(study, table, found.schema):
+        numbers = stack.enter_context((folder / "fitted_rows.npy").open("wb"))
+        _begin(numbers, (counts["fitted"],), np.dtype(np.int64))
+        for rows, X, y in _blocks(study, table, found.schema):
             here = slice(place, place + len(X))
             files["fitted"](X[marks.fitted[here]], y[marks.fitted[here]])
             files["scored"](X[marks.scored[here]], y[marks.scored[here]])
+            numbers.write(rows[marks.fitted[here]].astype(np.int64).data)
             place += len(X)
     page = {
         "inputs": list(found.schema.inputs),
@@ -139,8 +144,8 @@ def write_parts(
 
 def _blocks(
     study: Study, table: Table, schema: Schema
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Whole rows, block by block."""
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Whole rows, block by block: their numbers in the table, inputs and outputs."""
     labels = None if schema.classes is None else {str(c): c for c in schema.classes}
     for start in range(0, table.rows, _BLOCK):
         stop = min(start + _BLOCK, table.rows)
@@ -150,7 +155,7 @@ def _blocks(
         X, y = X[whole], y[whole]
         if labels is not None:
             y = np.array([labels[text] for text in y], _label_kind(schema))
-        yield X, y
+        yield np.flatnonzero(whole) + start + FIRST_ROW, X, y
 
 
 def _label_kind(schema: Schema) -> np.dtype:

@@ -88,7 +88,10 @@ def _rules(start: "Start") -> list[str]:
         "# What you know about the output, and the data may not show. Take the marks",
         "# away from an example and write your own: docs/rules.md has the whole",
         '# language. sampler = "like-data" moves rows of the table into a rule\'s',
-        "# region, which is right for tables of many columns.",
+        "# region, which is right for tables of many columns. A rule has a price, and",
+        '# data may outbid it. strength = "firm" searches its whole region, and fits',
+        '# until hardly a function breaks it; with strength = "hard" no prediction',
+        "# does, and rows that break it are refused: docs/sure.md.",
     ]
     for name, rule in example_rules(start):
         lines += [

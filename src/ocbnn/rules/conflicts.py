@@ -1,10 +1,12 @@
 """Rules that leave no output possible at some input."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
+from ocbnn.rules.asked import bind_asked
 from ocbnn.rules.bound import BoundRule
 from ocbnn.rules.places import (
     one_of_each_kind,
@@ -13,7 +15,7 @@ from ocbnn.rules.places import (
     where_regions_overlap,
 )
 from ocbnn.rules.possible import Judge, is_constant, is_judged
-from ocbnn.rules.words import listing
+from ocbnn.rules.words import Label, listing
 
 MOST_POINTS = 200
 # Answers looked for in all; more rules at an input ask more.
@@ -52,7 +54,14 @@ class Conflict:
         )
 
 
-def find_conflict(bounds: Sequence[BoundRule], X: np.ndarray) -> Conflict | None:
+def find_conflict(
+    rules: Any,
+    X: Any = None,
+    *,
+    inputs: Iterable[str] | str | None = None,
+    outputs: Iterable[str] | str | None = None,
+    classes: Iterable[Label] | None = None,
+) -> Conflict | None:
     """Find an input at which the rules that apply leave no output possible.
 
     Only what `require`, `forbid` and class rules say is looked at, and of that only
@@ -62,25 +71,35 @@ def find_conflict(bounds: Sequence[BoundRule], X: np.ndarray) -> Conflict | None
     every input of such a region are then compared completely. The rules returned are
     needed, each of them, for the conflict.
 
-    >>> from ocbnn.rules import Schema, bind, parse_rule
+    Args:
+        rules: Texts, rules or bound rules. Names in regions are inputs, and the one
+            other name of a claim is an output; where that is not enough, say so.
+        X: Rows of inputs: an array, or a data frame. They are
+            needed where regions without bounds make claims that vary.
+        inputs: Names of the inputs, in the order of the columns of an array.
+        outputs: Names of the outputs.
+        classes: All classes of the output, for rules about classes.
+
+    Raises:
+        RuleError: Where it cannot be told which names are inputs, or where to look.
+
     >>> texts = "if x > 0 then y > 3", "if x < 2 then y < 1", "y < 9"
-    >>> bounds = [bind(parse_rule(t), Schema(("x",), ("y",))) for t in texts]
-    >>> print(find_conflict(bounds, np.array([[-1.0], [1.0]])).message())
+    >>> print(find_conflict(texts, np.array([[-1.0], [1.0]])).message())
     at x = 1 no output satisfies all of these rules:
       if x > 0 then y > 3
       if x < 2 then y < 1
     All of them speak of x between 0 and 2.
     Narrow the region of one, loosen its claim, or leave it out.
     """
-    rules = [rule for rule in bounds if is_judged(rule)]
-    if not rules:
+    bounds, X = bind_asked(rules, X, inputs, outputs, classes)
+    judged = [rule for rule in bounds if is_judged(rule)]
+    if not judged:
         return None
-    X = np.asarray(X, dtype=np.float64)
     some = X
     if len(X) > MOST_POINTS:
         some = X[np.linspace(0, len(X) - 1, MOST_POINTS).round().astype(int)]
-    found = _at_fault(rules, np.concatenate([some, where_regions_overlap(rules, X)]))
-    same = [rule for rule in rules if is_constant(rule)]
+    found = _at_fault(judged, np.concatenate([some, where_regions_overlap(judged, X)]))
+    same = [rule for rule in judged if is_constant(rule)]
     if found is None and same:
         cells = one_of_each_kind(same, X)
         found = None if cells is None else _at_fault(same, cells)

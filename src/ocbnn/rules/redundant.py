@@ -1,14 +1,16 @@
 """Rules that say nothing which other rules do not say already."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
+from ocbnn.rules.asked import bind_asked
 from ocbnn.rules.bound import BoundRule
 from ocbnn.rules.places import in_region, one_of_each_kind, where_regions_overlap
 from ocbnn.rules.possible import Judge, is_constant, is_judged
-from ocbnn.rules.words import listing
+from ocbnn.rules.words import Label, listing
 
 # Inputs of a rule's region at which it is compared with others.
 POINTS = 100
@@ -43,7 +45,12 @@ class Redundancy:
 
 
 def find_redundant(
-    bounds: Sequence[BoundRule], X: np.ndarray | None = None
+    rules: Any,
+    X: Any = None,
+    *,
+    inputs: Iterable[str] | str | None = None,
+    outputs: Iterable[str] | str | None = None,
+    classes: Iterable[Label] | None = None,
 ) -> list[Redundancy]:
     """Find rules that follow from the others, one at a time.
 
@@ -52,33 +59,41 @@ def find_redundant(
     those that are held at least as strictly. Of two rules that say the same, both are
     named, and one has to stay.
 
-    `X` are rows of inputs, which show where to look where regions have no bounds.
     Where regions are made of thresholds on single inputs and claims do not depend on
     the inputs, the answer is proved.
 
-    >>> from ocbnn.rules import Schema, bind, parse_rule
+    Args:
+        rules: Texts, rules or bound rules. Names in regions are inputs, and the one
+            other name of a claim is an output; where that is not enough, say so.
+        X: Rows of inputs: an array, or a data frame. They show where
+            to look where regions have no bounds.
+        inputs: Names of the inputs, in the order of the columns of an array.
+        outputs: Names of the outputs.
+        classes: All classes of the output, for rules about classes.
+
+    Raises:
+        RuleError: Where it cannot be told which names are inputs, or where to look.
+
     >>> texts = "wide: if 0 <= x <= 9 then y < 3", "near: if 1 <= x <= 2 then y < 5"
-    >>> bounds = [bind(parse_rule(t), Schema(("x",), ("y",))) for t in texts]
-    >>> print(*[found.sentence() for found in find_redundant(bounds)])
+    >>> print(*[found.sentence() for found in find_redundant(texts)])
     Rule 'near' follows from 'wide' (proved): it can be left out.
     """
-    rules = [rule for rule in bounds if is_judged(rule)]
-    if not rules:
+    bounds, rows = bind_asked(rules, X, inputs, outputs, classes)
+    judged = [rule for rule in bounds if is_judged(rule)]
+    if not judged:
         return []
-    width = len(rules[0].schema.inputs)
-    rows = np.zeros((0, width)) if X is None else np.asarray(X, np.float64)
-    judge, meeting = Judge(rules), where_regions_overlap(rules, rows)
+    judge, meeting = Judge(judged), where_regions_overlap(judged, rows)
     found = []
-    for index, rule in enumerate(rules):
+    for index, rule in enumerate(judged):
         points = np.concatenate(
             [in_region(rule, rows, POINTS), meeting[rule.applies(meeting)]]
         )
         others = [
             other
-            for other, one in enumerate(rules)
+            for other, one in enumerate(judged)
             if other != index and _is_as_strict(one, rule)
         ]
-        one = _redundancy(_Asked(judge, rules, index), others, points, rows)
+        one = _redundancy(_Asked(judge, judged, index), others, points, rows)
         if one is not None:
             found.append(one)
     return found

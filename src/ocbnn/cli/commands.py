@@ -1,0 +1,49 @@
+"""What every command shares: switches in its help, and options that are given once."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+from ocbnn.core.errors import SettingError
+
+
+class Command(TyperCommand):
+    """A command that never takes the last of several values in silence.
+
+    Its help shows `--json`, and not `--json <bool>`.
+    """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Arguments and options, `--help` among them."""
+        return _as_switches(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Look at the words before they are taken apart."""
+        words = args[: args.index("--")] if "--" in args else args
+        for option in self.params:
+            if getattr(option, "multiple", True) or getattr(option, "is_flag", True):
+                continue
+            given = [word for word in words if word.partition("=")[0] in option.opts]
+            if len(given) > 1:
+                raise SettingError(
+                    f"{option.opts[0]} is given {len(given)} times, and is taken once. "
+                    "Keep one."
+                )
+        return super().parse_args(ctx, args)
+
+
+class Group(TyperGroup):
+    """A group of commands, whose help shows switches likewise."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Options, `--help` among them."""
+        return _as_switches(super().get_params(ctx))
+
+
+def _as_switches(params: Iterable[Any]) -> list[Any]:
+    found = list(params)
+    for one in found:
+        if getattr(one, "is_flag", False):
+            one.metavar = ""
+    return found

@@ -1,0 +1,94 @@
+"""By how much an observation breaks a rule, in standard deviations of its noise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float
+
+from ocbnn.rules import BoundRule, Forbidden, evaluate
+
+# Steps that are tried in each direction, before the first that is enough is halved.
+_STEPS = np.concatenate([np.linspace(0, 4, 201)[1:], np.geomspace(4, 1e4, 120)[1:]])
+_HALVINGS = 20
+# Directions among several outputs, besides those of the axes and across each edge.
+_DIRECTIONS, _MOST_EDGES = 32, 16
+
+Table = Float[np.ndarray, "rows outputs"]
+
+
+def excess(
+    bound: BoundRule, X: Float[np.ndarray, "rows inputs"], Y: Table, sds: Table
+) -> Float[np.ndarray, " rows"]:
+    """The shortest step to outputs that keep the rule, in units of `sds`.
+
+    With one output that is exact. With several, the step goes along one of them, across
+    an edge of the rule, or in one of some other directions, so it may be a little
+    longer than the shortest. Infinite where nothing that keeps the rule was found.
+
+    >>> from ocbnn.rules import Schema, bind
+    >>> cap = bind("y <= 8.5", Schema(("x",), ("y",)))
+    >>> rows, ones = np.zeros((3, 1)), np.ones((3, 1))
+    >>> excess(cap, rows, np.array([[8.0], [8.7], [9.3]]), 0.4 * ones).round(3)
+    array([0. , 0.5, 2. ])
+    """
+    found = np.where(bound.holds(X, Y), 0.0, np.inf)
+    wrong = np.flatnonzero(found > 0)
+    X, Y, sds = X[wrong], Y[wrong], sds[wrong]
+    for way in _ways(bound, X, Y, sds):
+        step = _first_step(bound, X, Y, way * sds)
+        found[wrong] = np.minimum(found[wrong], step)
+    return found
+
+
+def _first_step(
+    bound: BoundRule, X: np.ndarray, Y: np.ndarray, way: np.ndarray
+) -> Float[np.ndarray, " rows"]:
+    holds = bound.holds(X, Y + _STEPS[:, None, None] * way)
+    first = holds.argmax(axis=0)
+    high = _STEPS[first]
+    low = np.where(first > 0, _STEPS[first - 1], 0.0)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        enough = bound.holds(X, Y + middle[:, None] * way)
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.where(holds.any(axis=0), high, np.inf)
+
+
+def _ways(
+    bound: BoundRule, X: np.ndarray, Y: np.ndarray, sds: np.ndarray
+) -> Iterator[Table]:
+    """Directions of length one in units of `sds`, a row's own or the same for all."""
+    outputs = Y.shape[1]
+    chosen = bound.mentions("output") or list(range(outputs))
+    for sign in (1.0, -1.0):
+        for column in chosen:
+            yield np.broadcast_to(sign * np.eye(outputs)[column], Y.shape)
+    if len(chosen) == 1:
+        return
+    for normal in _normals(bound, X, Y, sds):
+        yield normal
+        yield -normal
+    rng = np.random.default_rng(0)
+    for _ in range(_DIRECTIONS):
+        way = np.zeros(outputs)
+        way[chosen] = rng.standard_normal(len(chosen))
+        yield np.broadcast_to(way / np.linalg.norm(way), Y.shape)
+
+
+def _normals(
+    bound: BoundRule, X: np.ndarray, Y: np.ndarray, sds: np.ndarray
+) -> Iterator[Table]:
+    """Straight across each edge of what the rule forbids."""
+    if not isinstance(bound.claim, Forbidden):
+        return
+    atoms = {a: None for term in bound.claim.terms for a in term if a.uses_outputs}
+    for atom in list(atoms)[:_MOST_EDGES]:
+        slopes = np.zeros(Y.shape)
+        for column in range(Y.shape[1]):
+            step = np.zeros(Y.shape)
+            step[:, column] = 1e-3 * sds[:, column]
+            above, below = (evaluate(atom.expr, X, Y + s, np) for s in (step, -step))
+            slopes[:, column] = above - below
+        lengths = np.linalg.norm(slopes, axis=1, keepdims=True)
+        is_usable = np.isfinite(lengths) & (lengths > 0)
+        yield np.where(is_usable, slopes / np.where(is_usable, lengths, 1.0), 0.0)

@@ -1,0 +1,59 @@
+"""`ocbnn explain`: what it advises are commands, and what it is given may be wrong."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import ocbnn as library
+from ocbnn.core.errors import StorageError
+from ocbnn.estimators import explaining, without
+from tests.cli.conftest import STUDY
+
+
+def test_advice_is_a_command_and_not_a_call(fitted, ocbnn, monkeypatch):
+    nothing = without.Removal(np.zeros(60), np.inf, False)
+    monkeypatch.setattr(explaining, "removal", lambda *_: nothing)
+    name = "high on the right"
+    shown = ocbnn("explain", fitted / "out", "--rule", name, "--no-refit")
+    said = " ".join(shown.out.split())
+    assert ": unknown" in said
+    # The fixture's folder has a blank in its name.
+    assert f"`ocbnn explain '{fitted / 'out'}' --rule '{name}' --refit`" in said
+    assert "refit=True" not in said
+    model = library.load(fitted / "out")
+    sentence = model.explain(name, refit=False)[name].sentence
+    assert f"explain('{name}', refit=True) fits again" in sentence
+
+
+def test_a_report_of_the_command_line_advises_commands(tmp_path, ocbnn, fitted):
+    shutil.copy(fitted / "rows.csv", tmp_path)
+    odd = STUDY.replace("y >= 0.2", "y >= 9").replace('"if 2 <= x', '"if 1 <= x')
+    (tmp_path / "study.toml").write_text(odd)
+    out = tmp_path / "out"
+    assert ocbnn("fit", tmp_path / "study.toml", "--out", out, "--quick").code == 0
+    said = " ".join((out / "report.txt").read_text().split())
+    assert f"`ocbnn explain {out}` names them" in said
+    assert "conflicts" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["rows.csv"], "rows.csv: this is a table, and no model."),
+        (["study.toml"], "this is a study file, and no model. `ocbnn fit"),
+        (["out", "--refit", "--no-refit"], "write one of them, or neither."),
+    ],
+)
+def test_what_is_no_model_is_called_by_its_name(fitted, ocbnn, words, message):
+    shown = ocbnn("explain", fitted / words[0], *words[1:])
+    assert shown.code == 2
+    assert message in shown.err
+
+
+def test_the_folder_of_a_fit_is_loaded_in_python_too(fitted, tmp_path):
+    model = library.load(fitted / "out")
+    assert len(model.rules_) == 2
+    shutil.copy(fitted / "out" / "run.json", tmp_path)
+    with pytest.raises(StorageError, match=r"has no model yet. `ocbnn resume"):
+        library.load(tmp_path)
