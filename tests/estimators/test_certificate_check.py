@@ -8,9 +8,9 @@ import pytest
 
 import ocbnn
 from ocbnn.core.errors import CertificateError, DataError, SettingError, StorageError
-from ocbnn.estimators.certificate import Place
-from ocbnn.estimators.certificate_file import read
-from ocbnn.estimators.certifying import digest, prove
+from ocbnn.estimators.certificates.certificate import Place
+from ocbnn.estimators.certificates.certifying import digest, prove
+from ocbnn.estimators.certificates.file import read
 from tests.estimators.certified import certified_model
 
 HIGH = "high: if 3 <= x <= 4 then y >= 0.3"

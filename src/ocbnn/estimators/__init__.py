@@ -1,7 +1,7 @@
 """The scikit-learn face of the library."""
 
-from ocbnn.estimators.certificate_check import verify as verify
-from ocbnn.estimators.certifying import certify as certify
+from ocbnn.estimators.certificates.certifying import certify as certify
+from ocbnn.estimators.certificates.checking import verify as verify
 from ocbnn.estimators.classifier import OCBNNClassifier as OCBNNClassifier
 from ocbnn.estimators.factor import (
     RuleFactor as RuleFactor,

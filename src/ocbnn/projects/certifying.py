@@ -8,10 +8,10 @@ import numpy as np
 
 from ocbnn.core.errors import DataError, RegionError, RuleError, SettingError
 from ocbnn.estimators import verify
-from ocbnn.estimators.certificate import Certificate
-from ocbnn.estimators.certificate_asking import COMMAND
-from ocbnn.estimators.certificate_file import unwritable
-from ocbnn.estimators.certifying import prove
+from ocbnn.estimators.certificates.asking import COMMAND
+from ocbnn.estimators.certificates.certificate import Certificate
+from ocbnn.estimators.certificates.certifying import prove
+from ocbnn.estimators.certificates.file import unwritable
 from ocbnn.projects.columns import read_inputs
 from ocbnn.tables import open_table
 

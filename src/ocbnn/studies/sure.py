@@ -19,7 +19,7 @@ from matplotlib.patches import Rectangle
 
 from ocbnn.core.errors import InferenceWarning
 from ocbnn.estimators import OCBNNRegressor, certify
-from ocbnn.estimators.certificate import RuleCertificate
+from ocbnn.estimators.certificates.certificate import RuleCertificate
 from ocbnn.inference import NUTS, SVGD
 from ocbnn.networks.mlp import Layer
 from ocbnn.plots.shading import shade_rules

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ocbnn.core.errors import CertificateError, StorageError
 from ocbnn.core.versions import library_versions
 from ocbnn.core.words import shorten
-from ocbnn.estimators.certificate import (
+from ocbnn.estimators.certificates.certificate import (
     Around,
     Asked,
     Certificate,

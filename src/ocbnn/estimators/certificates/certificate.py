@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
-from ocbnn.estimators.certificate_words import page_of, rule_page
+from ocbnn.estimators.certificates.words import page_of, rule_page
 from ocbnn.estimators.page import Page, RulePages
 from ocbnn.proofs.search import BROKEN, HOLDS, UNDECIDED
 
@@ -280,7 +280,7 @@ class Certificate(RulePages[RuleCertificate]):
 
     def save(self, path: Any) -> None:
         """Write findings and proofs as JSON, for `ocbnn certify --verify`."""
-        from ocbnn.estimators.certificate_file import write  # noqa: PLC0415
+        from ocbnn.estimators.certificates.file import write  # noqa: PLC0415
 
         write(self, path)
 

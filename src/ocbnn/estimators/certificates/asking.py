@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocbnn.core.errors import DataError, OcbnnError, RuleError, SettingError
 from ocbnn.core.words import listing, shorten, suggest
-from ocbnn.estimators.certificate import Asked
+from ocbnn.estimators.certificates.certificate import Asked
 from ocbnn.rules import BoundRule, Rule, bind
 from ocbnn.rules.rule import RULE_NAME
 

@@ -9,15 +9,19 @@ import jax
 import numpy as np
 
 from ocbnn.core.errors import CertificateError
-from ocbnn.estimators.certificate import Certificate, Counterexample, RuleCertificate
-from ocbnn.estimators.certificate_asking import (
+from ocbnn.estimators.certificates.asking import (
     PYTHON,
     Words,
     asked_of,
     check_model,
     whole_rows,
 )
-from ocbnn.estimators.certificate_question import Question
+from ocbnn.estimators.certificates.certificate import (
+    Certificate,
+    Counterexample,
+    RuleCertificate,
+)
+from ocbnn.estimators.certificates.question import Question
 from ocbnn.proofs.search import BROKEN, HOLDS, Roots, search
 
 

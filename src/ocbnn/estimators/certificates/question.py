@@ -11,8 +11,8 @@ import jax
 import numpy as np
 
 from ocbnn.core.errors import CertificateError, SettingError
-from ocbnn.estimators.certificate import Around, Asked, Place
-from ocbnn.estimators.certificate_asking import PYTHON, Words
+from ocbnn.estimators.certificates.asking import PYTHON, Words
+from ocbnn.estimators.certificates.certificate import Around, Asked, Place
 from ocbnn.proofs.prover import Prover
 from ocbnn.rules import AllowedClasses, BoundRule, Expectation
 

@@ -7,14 +7,14 @@ import numpy as np
 
 from ocbnn.core.errors import CertificateError, DataError, OcbnnError, SettingError
 from ocbnn.core.words import listing, shorten
-from ocbnn.estimators.certificate import (
+from ocbnn.estimators.certificates.asking import asked_of, check_model
+from ocbnn.estimators.certificates.certificate import (
     Asked,
     Certificate,
     RuleCertificate,
 )
-from ocbnn.estimators.certificate_asking import asked_of, check_model
-from ocbnn.estimators.certificate_question import Question
-from ocbnn.estimators.certifying import digest
+from ocbnn.estimators.certificates.certifying import digest
+from ocbnn.estimators.certificates.question import Question
 from ocbnn.proofs.search import BROKEN, HOLDS, leaves
 from ocbnn.rules import BoundRule
 
@@ -53,7 +53,7 @@ def verify(certificate: Any, model: Any, *, at: Any = None) -> Certificate:
     check_model(model)
     if not isinstance(certificate, Certificate):
         # Files need a library that those who fit need not wait for.
-        from ocbnn.estimators.certificate_file import read  # noqa: PLC0415
+        from ocbnn.estimators.certificates.file import read  # noqa: PLC0415
 
         certificate = read(certificate)
     found = digest(model)

@@ -56,12 +56,12 @@ def _sentences(rule: Any) -> Iterator[str]:
         row = rule.places[first.place].row
         near = "" if row is None else f", near row {row}"
         yield (
-            f"{counts[1]} break it: proved. Draw {first.draw}, for one, at "
+            f"{counts[1]} break{"s" * (counts[1] == 1)} it: proved. Draw {first.draw}, for one, at "
             f"{_spelled(rule.inputs, first.x)}{near}."
         )
     if left := size - sum(counts):
         yield (
-            f"{left} are undecided: the boxes they were given ran out. More may "
+            f"{left} {"is" if left == 1 else "are"} undecided: the boxes ran out. More may "
             "decide them."
         )
     if rule.is_local:

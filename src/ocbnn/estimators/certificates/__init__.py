@@ -1,0 +1,1 @@
+"""Certificates: what is proved of a model, written down, and checked again."""
