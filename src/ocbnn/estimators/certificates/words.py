@@ -56,17 +56,22 @@ def _sentences(rule: Any) -> Iterator[str]:
         row = rule.places[first.place].row
         near = "" if row is None else f", near row {row}"
         yield (
-            f"{counts[1]} break{"s" * (counts[1] == 1)} it: proved. Draw {first.draw}, for one, at "
+            f"{counts[1]} {_verb(counts[1], 'break')} it: proved. Draw {first.draw}, "
+            f"for one, at "
             f"{_spelled(rule.inputs, first.x)}{near}."
         )
     if left := size - sum(counts):
         yield (
-            f"{left} {"is" if left == 1 else "are"} undecided: the boxes ran out. More may "
-            "decide them."
+            f"{left} {_verb(left, 'remain')} undecided: the boxes that were allowed "
+            "ran out. More may decide them."
         )
     if rule.is_local:
         yield from _by_row(rule)
     yield from _probable(rule)
+
+
+def _verb(count: int, word: str) -> str:
+    return f"{word}s" if count == 1 else word
 
 
 def _where(rule: Any) -> Iterator[str]:
