@@ -19,8 +19,8 @@ from ocbnn.studio.drawing import (
     rule_text,
     shape_of,
     with_name,
-    with_strength,
 )
+from ocbnn.studio.strictness import strictness_of, with_strength, with_weight
 from ocbnn.studio.window import window
 
 VIEW = View()
@@ -156,8 +156,30 @@ def test_strength_and_name_are_part_of_the_text():
     assert with_strength(text, "firm") == f"{text} [strength=firm]"
     assert with_strength(with_strength(text, "firm"), "soft") == text
     assert with_strength(text, 50.0) == f"{text} [strength=50]"
+    assert with_weight(with_strength(text, "firm"), 2.0) == f"{text} [weight=2]"
+    assert with_weight(f"{text} [weight=2]", None) == text
     assert with_name(text, "floor") == f"floor: {text}"
     assert with_name(f"floor: {text}", "") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "by", "now", "words"),
+    [
+        ("if 0 <= x <= 1 then y >= 0", LINE, "strength", 1e4, ["firm", "hard"]),
+        ("if 0 <= x <= 1 then y ~ Normal(0, 1)", LINE, "weight", 50.0, []),
+        ("if x0 >= 0 then y in {red}", COLOURS, "weight", 1.0, ["firm", "hard"]),
+        (
+            "if x0 >= 0 then y in {red} [strength=hard]",
+            COLOURS,
+            "weight",
+            "hard",
+            ["firm", "hard"],
+        ),
+    ],
+)
+def test_each_kind_of_rule_says_how_strictly_it_is_held(text, rows, by, now, words):
+    found = strictness_of(bind(parse_rule(text), rows.schema))
+    assert (found["by"], found["now"], found["words"]) == (by, now, words)
 
 
 def test_rules_are_said_in_words():

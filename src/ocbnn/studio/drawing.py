@@ -12,8 +12,6 @@ from ocbnn.core.errors import RuleError
 from ocbnn.rules import BoundRule, Forbidden, Rule, parse_rule
 from ocbnn.rules.affine import affine
 from ocbnn.rules.normal_form import Terms
-from ocbnn.rules.rule import Held
-from ocbnn.rules.settings import DEFAULT_STRENGTH
 from ocbnn.rules.words import spell_label, spell_name, spell_number
 from ocbnn.studio.document import View
 from ocbnn.studio.window import Window
@@ -132,14 +130,6 @@ def moved_text(text: str, bound: BoundRule, shape: dict[str, Any], seen: Window)
         claim = f"not ({claim})" if shape["kind"] == "forbid" else claim
     other = parse_rule(f"if {where} then {claim}")
     return str(dataclasses.replace(rule, where=other.where, claim=other.claim))
-
-
-def with_strength(text: str, strength: float | Held) -> str:
-    """The same rule, held more or less strictly."""
-    rule = parse_rule(text)
-    if strength == "soft":
-        strength = DEFAULT_STRENGTH
-    return str(dataclasses.replace(rule, strength=strength))
 
 
 def with_name(text: str, name: str) -> str:

@@ -12,9 +12,10 @@ from ocbnn.projects.build import choice_for
 from ocbnn.projects.columns import Rows, read_rows
 from ocbnn.projects.source import Source
 from ocbnn.projects.study import Study, study_of
-from ocbnn.rules import BoundRule, Forbidden, Schema, bind, find_conflict, parse_rule
+from ocbnn.rules import BoundRule, Schema, bind, find_conflict, parse_rule
 from ocbnn.studio.document import DataChoice, Document, RuleLine, study_text
 from ocbnn.studio.drawing import in_words, shape_of
+from ocbnn.studio.strictness import strictness_of
 from ocbnn.studio.window import Window, filled_in, window
 from ocbnn.tables import Profile, open_table
 
@@ -169,15 +170,12 @@ def _line(
 ) -> dict[str, Any]:
     said: dict[str, Any] = {"id": rule.id, "on": rule.on, "error": error}
     if bound is None:
-        return said | {"name": "", "words": "", "strength": None, "shape": None}
+        return said | {"name": "", "words": "", "strict": None, "shape": None}
     shape = None if seen is None else shape_of(bound, seen)
-    # Others are held as strictly as their spread and weight say.
-    is_held = isinstance(bound.claim, Forbidden)
-    strength = bound.rule.strength if is_held else None
     return said | {
         "name": bound.name,
         "words": in_words(bound.rule),
-        "strength": strength,
+        "strict": strictness_of(bound),
         "shape": shape,
     }
 

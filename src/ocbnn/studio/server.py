@@ -25,10 +25,11 @@ from ocbnn.core.cores import cores
 from ocbnn.core.errors import OcbnnError
 from ocbnn.studio.desk import Desk
 from ocbnn.studio.document import Document, View
-from ocbnn.studio.drawing import Drawn, with_name, with_strength
+from ocbnn.studio.drawing import Drawn, with_name
 from ocbnn.studio.jobs import Fits, Listeners, Looker, SupersededError
 from ocbnn.studio.security import Guard
 from ocbnn.studio.sessions import Session, StaleError, Store
+from ocbnn.studio.strictness import with_strength, with_weight
 
 MOST_BYTES = 100 * 2**20
 _MOST_JSON, _MOST_HEARD = 4 * 2**20, 2**31
@@ -49,6 +50,7 @@ class _Saved(_Asked):
 class _Edited(_Asked):
     text: str
     strength: float | Literal["soft", "firm", "hard"] | None = None
+    weight: float | Literal["usual"] | None = None
     name: str | None = None
 
 
@@ -207,6 +209,8 @@ class Studio:
         text = asked.text
         if asked.strength is not None:
             text = with_strength(text, asked.strength)
+        if asked.weight is not None:
+            text = with_weight(text, None if asked.weight == "usual" else asked.weight)
         if asked.name is not None:
             text = with_name(text, asked.name)
         return JSONResponse({"text": text})

@@ -51,9 +51,12 @@ export function number(value, change, props = {}) {
     type: "number",
     step: "any",
     ...props,
-    onchange: () => change(node.value === "" ? null : node.valueAsNumber),
+    onchange: () => {
+      node.defaultValue = node.value;
+      change(node.value === "" ? null : node.valueAsNumber);
+    },
   });
-  if (value !== null && value !== undefined) node.value = value;
+  if (value !== null && value !== undefined) node.defaultValue = value;
   return node;
 }
 
@@ -63,14 +66,19 @@ export function check(words, value, change, props = {}) {
   return el("label", { class: "check" }, box, words);
 }
 
-/** Put children in place only when what they show has changed, so that focus stays. */
+/** Put children in place only when what they show has changed, and nobody is typing there. */
 export function renderOnce(node, key, make) {
   const text = JSON.stringify(key);
-  if (node.dataset.key === text) return;
+  if (node.dataset.key === text || isTypedIn(node)) return;
   const place = whereFocusIs(node);
   node.dataset.key = text;
   node.replaceChildren(...[make()].flat().filter(Boolean));
   giveFocusBack(node, place);
+}
+
+function isTypedIn(node) {
+  const here = document.activeElement;
+  return node.contains(here) && here.matches("input[type=number]") && here.value !== here.defaultValue;
 }
 
 const FOCUSABLE = "input, select, textarea, button, summary, a[href]";

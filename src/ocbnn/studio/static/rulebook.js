@@ -68,25 +68,3 @@ export function nameIn(text) {
   const found = text.match(/^\s*([\p{L}\d][\p{L}\d _-]*):/u)?.[1].trim() ?? "";
   return /^if\b/.test(found) ? "" : found;
 }
-
-// From 10 to a million in quarter steps of ten.
-const NUMBERS = Array.from({ length: 21 }, (_, i) => Number((10 ** (1 + i / 4)).toPrecision(2)));
-const USUAL = 1e4;
-
-/** The stops of a strength's slider; rules about classes know words only. */
-export const stopsFor = (isClasses) => [...(isClasses ? ["soft"] : NUMBERS), "firm", "hard"];
-
-/** @returns {number} the stop nearest to a strength */
-export function stopOf(strength, stops) {
-  const place = stops.indexOf(strength);
-  if (place >= 0 || typeof strength !== "number") return Math.max(0, place);
-  const far = stops.map((stop) => (typeof stop === "number" ? Math.abs(Math.log(stop / Math.max(strength, 1e-9))) : Infinity));
-  return far.indexOf(Math.min(...far));
-}
-
-export function strengthWords(strength) {
-  if (strength === "hard") return "hard: never broken";
-  if (strength === "firm") return "firm: breaks are searched for";
-  if (strength === "soft") return "soft (usual)";
-  return typeof strength === "number" ? `${strength.toLocaleString("en")}${strength === USUAL ? " (usual)" : ""}` : "";
-}

@@ -3,16 +3,21 @@
 import { request } from "./api.js";
 import { button, choice, el, field, renderOnce } from "./dom.js";
 import { COLOUR_NAMES, hue } from "./look.js";
-import { editRule, nameIn, removeRule, stopOf, stopsFor, strengthWords } from "./rulebook.js";
+import { editRule, nameIn, removeRule } from "./rulebook.js";
 import { ruleForm } from "./ruleform.js";
-import { isClasses } from "./view.js";
+import { Strength } from "./strength.js";
 
 /** Ask the server to rewrite a rule's text; its words are shown where it refuses. */
 async function rewrite(card, changes) {
+  const before = card.rule?.text;
+  if (before === undefined) return;
   try {
-    const { text } = await request("POST", "/api/rules/edit", { text: card.rule.text, ...changes });
+    const { text } = await request("POST", "/api/rules/edit", { text: before, ...changes });
+    if (!card.rule) return;
+    // Somebody typed meanwhile: what they have now is what is to be changed.
+    if (card.rule.text !== before) return void (await rewrite(card, changes));
     card.trouble = "";
-    editRule(card.store, card.id, { text });
+    if (text !== before) editRule(card.store, card.id, { text });
   } catch (error) {
     card.trouble = error.message;
     card.render();
@@ -36,11 +41,17 @@ class Card {
     return this.store.state.rules?.find((one) => one.id === this.id);
   }
 
+  /** Whether what the server said is about the text as it is now. */
+  get isCurrent() {
+    return this.store.state.document.rules.find((one) => one.id === this.id)?.text === this.rule.text;
+  }
+
   #build() {
     this.on = el("input", { type: "checkbox", onchange: () => editRule(this.store, this.id, { on: this.on.checked }) });
     this.swatch = el("i", { class: "patch", "aria-hidden": "true" });
     this.title = el("span", { class: "rule-name" });
     this.words = el("p", { class: "words" });
+    this.strength = new Strength((changes) => rewrite(this, changes), () => this.render());
     this.message = el("output", { class: "message", id: `message-${this.id}`, role: "status" });
     this.more = el("details", { class: "more" }, el("summary", {}, "Text and settings"), this.#textBox(), this.#settings());
     this.node = el(
@@ -48,7 +59,7 @@ class Card {
       { class: "rule" },
       el("div", { class: "rule-head" }, el("label", { class: "check" }, this.on, this.swatch, this.title), button("Remove", () => removeRule(this.store, this.id), { class: "plain small" })),
       this.words,
-      this.#strength(),
+      this.strength.node,
       this.message,
       this.more,
     );
@@ -71,18 +82,6 @@ class Card {
     return el("div", { class: "code" }, this.mirror, this.text);
   }
 
-  #strength() {
-    this.reading = el("output", { class: "reading" });
-    this.slider = el("input", {
-      type: "range", min: 0, max: 2, step: 1, value: 0,
-      oninput: () => this.#read(this.stops[this.slider.valueAsNumber]),
-      onchange: () => rewrite(this, { strength: this.stops[this.slider.valueAsNumber] }),
-    });
-    this.strength = field("Strength", this.slider, this.reading);
-    this.strength.classList.add("strength");
-    return this.strength;
-  }
-
   #settings() {
     this.name = el("input", { type: "text", maxlength: 80, autocomplete: "off", onchange: () => rewrite(this, { name: this.name.value.trim() }) });
     this.colour = choice(COLOUR_NAMES.map((name, i) => [String(i), name]), "0", (value) => editRule(this.store, this.id, { colour: Number(value) }));
@@ -97,7 +96,7 @@ class Card {
     this.swatch.style.backgroundColor = hue(rule.colour);
     this.colour.value = String(rule.colour ?? 0);
     this.#renderWords(rule, checked);
-    this.#renderStrength(rule, checked);
+    this.strength.render(this.title.textContent, checked, this.isCurrent);
     if (this.text.value !== rule.text) this.text.value = rule.text;
     if (document.activeElement !== this.name) this.name.value = nameIn(rule.text);
     this.#renderError(rule, checked);
@@ -109,30 +108,8 @@ class Card {
     this.words.textContent = checked?.words || rule.text;
   }
 
-  /** What is expected is held as its spread says, and has no strength of its own. */
-  #renderStrength(rule, checked) {
-    const isHeld = Boolean(checked) && !checked.error && checked.strength !== null && !rule.text.includes("~");
-    this.stops = stopsFor(isClasses(this.store));
-    this.slider.max = this.stops.length - 1;
-    this.slider.disabled = !isHeld;
-    this.slider.value = stopOf(checked?.strength, this.stops);
-    if (isHeld) this.#read(typeof checked.strength === "number" && isClasses(this.store) ? "soft" : checked.strength);
-    else this.#say(checked?.error ? "once the text is right" : "as its text says");
-  }
-
-  #read(strength) {
-    this.#say(strengthWords(strength));
-  }
-
-  #say(words) {
-    this.reading.textContent = words;
-    this.slider.setAttribute("aria-valuetext", words);
-  }
-
   #renderError(rule, checked) {
-    // What the server said is about the text it was sent.
-    const sent = this.store.state.document.rules.find((one) => one.id === this.id);
-    const error = sent?.text === rule.text ? checked?.error : null;
+    const error = this.isCurrent ? checked?.error : null;
     this.message.textContent = this.trouble || error?.message || "";
     this.message.classList.toggle("wrong", Boolean(this.message.textContent));
     this.text.setAttribute("aria-invalid", String(Boolean(error)));
