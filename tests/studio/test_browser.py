@@ -141,7 +141,7 @@ def test_a_wrong_rule_is_told_where_it_is_written_and_put_right(studio, chromium
         is_ready(page)
         card = page.locator("ul.rules li").first
         card.get_by_text("Text and settings").click()
-        box = card.get_by_label("Text of the rule")
+        box = card.locator("textarea")
         box.fill("gap: if -0.3 <= x <= 0.3 then 2.5 <= y << 3")
         message = card.locator(".message")
         expect(message).to_contain_text("a column, a number")

@@ -45,6 +45,17 @@ export function button(words, click, props = {}) {
   return el("button", { type: "button", ...props, onclick: click }, words);
 }
 
+/** Fields that Enter sends. */
+export function form(send, ...children) {
+  const onsubmit = (event) => {
+    event.preventDefault();
+    send();
+  };
+  return el("form", { class: "fields", noValidate: true, onsubmit }, ...children);
+}
+
+export const submit = (words) => el("button", { type: "submit", class: "primary" }, words);
+
 /** A field for a number; `change` gets null where it is empty. */
 export function number(value, change, props = {}) {
   const node = el("input", {

@@ -7,10 +7,10 @@ import { changeView, isClasses, shownNames, viewOf } from "./view.js";
 
 const HINTS = {
   move: "Drag to move the view. Drag a box of a rule, or its edges, to change the rule.",
-  forbid: "Drag a box where the output must not be.",
-  band: "Drag a box that the output must stay inside.",
-  curve: "Draw the line that you expect, from left to right.",
-  region: "Drag a box over the inputs that the rule is about; then say what holds there.",
+  forbid: "Drag a box where the output must not be, or use Add a rule.",
+  band: "Drag a box that the output must stay inside, or use Add a rule.",
+  curve: "Draw the line that you expect, from left to right, or use Add a rule.",
+  region: "Drag a box over the inputs that the rule is about; then say what holds there. Or use Add a rule.",
 };
 
 const SAID_MS = 8000;
@@ -91,8 +91,12 @@ export class Drawing {
     this.say(canUndo() ? "" : "The rules are as they were when you came.");
   }
 
-  /** Control and Z undoes, except where it belongs to a field. */
+  /** Escape puts a tool away. Control and Z undoes, except where it belongs to a field. */
   hearKey(event) {
+    if (event.key === "Escape" && this.display.tool !== "move" && !byId("dialog").open) {
+      this.display.take("move");
+      return;
+    }
     const isField = event.target.closest?.("input, textarea, select, dialog");
     if (isField || event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || !canUndo()) return;
     event.preventDefault();

@@ -1,7 +1,7 @@
 /** Step 4: how to fit, how far it is, and what came out. */
 
 import { announce, button, choice, duration, el, field, number, renderOnce, show } from "./dom.js";
-import { resultParts } from "./result.js";
+import { resultParts, verdictWords } from "./result.js";
 
 const CHAINS = ["chains", "warmup", "draws"];
 const SETTINGS = {
@@ -120,8 +120,13 @@ class Runner {
     this.words.textContent = this.trouble || progressWords(fit);
     this.words.classList.toggle("wrong", Boolean(this.trouble) || fit.state === "failed");
     this.stale.textContent = fit.stale && !busy ? "Rules, data or settings changed since this fit." : "";
-    const said = `${fit.state} ${fit.stage ?? ""}`;
-    if (said !== this.said && this.said) announce(busy ? fit.stage || STAGES[fit.state] : STAGES[fit.state] ?? "");
+    this.#announce(fit, busy);
+  }
+
+  /** Stages as they come; at the end the verdict, which comes a moment later. */
+  #announce(fit, busy) {
+    const said = busy ? fit.stage || STAGES[fit.state] : `${STAGES[fit.state] ?? ""} ${verdictWords(this.store.state.result)}`;
+    if (said !== this.said && this.said) announce(said);
     this.said = said;
   }
 

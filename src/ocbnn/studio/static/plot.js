@@ -1,6 +1,7 @@
 /** One plot, or two side by side, of everything that is known in the view. */
 
 import { byId } from "./dom.js";
+import { catchEdges } from "./edges.js";
 import { axis, faded, hue, page } from "./look.js";
 import { functionTraces, layerTraces, rowTraces } from "./traces.js";
 import { isClasses, labelsOf, viewOf } from "./view.js";
@@ -96,6 +97,7 @@ export class Plot {
     Plotly.react(pane.graph, this.#traces(plan), this.#layout(isPlain), CONFIG);
     if (pane.isReady) return;
     pane.isReady = true;
+    catchEdges(pane.graph, () => this.display.tool === "move");
     pane.graph.on("plotly_relayout", (event) => this.hear(event, pane.graph));
     pane.graph.on("plotly_doubleclick", () => this.hear({ reset: true }, pane.graph));
     new ResizeObserver(() => pane.graph.clientWidth && Plotly.Plots.resize(pane.graph)).observe(pane.graph);

@@ -1,6 +1,6 @@
 /** A dialog that asks what holds in a region of inputs. */
 
-import { button, byId, check, el, field, number } from "./dom.js";
+import { button, byId, check, el, field, form, number, submit } from "./dom.js";
 import { isClasses, labelsOf } from "./view.js";
 
 function classFields(labels, chosen) {
@@ -36,9 +36,7 @@ function ask(title, body, read) {
     };
     dialog.replaceChildren(
       el("h2", { id: "dialog-title" }, title),
-      body,
-      problem,
-      el("div", { class: "row" }, button("Add the rule", add, { class: "primary" }), button("Leave it", () => dialog.close())),
+      form(add, body, problem, el("div", { class: "row" }, submit("Add the rule"), button("Leave it", () => dialog.close()))),
     );
     dialog.addEventListener("close", () => resolve(found), { once: true });
     dialog.showModal();

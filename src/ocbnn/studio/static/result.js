@@ -5,6 +5,12 @@ import { el, percent, show } from "./dom.js";
 const VERDICTS = { good: "The draws can be trusted", fair: "The draws are usable, with care", poor: "The draws cannot be trusted yet", unknown: "Nothing is known about the draws" };
 const SCORES = { rmse: "typical error (RMSE)", mae: "mean absolute error", accuracy: "accuracy", coverage: "share of rows inside the 95 % band" };
 
+/** What to say to people when a fit has ended. */
+export function verdictWords(result) {
+  const status = result?.with?.verdict?.status;
+  return status ? `${VERDICTS[status] ?? status}.` : "";
+}
+
 function verdict(one, words) {
   const status = one?.verdict?.status ?? "unknown";
   const sentences = one?.verdict?.sentences ?? [];

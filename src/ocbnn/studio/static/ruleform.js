@@ -1,6 +1,6 @@
 /** "Add a rule" with fields: everything that can be drawn, for those who do not draw. */
 
-import { button, check, choice, el, field, number } from "./dom.js";
+import { check, choice, el, field, form, number, submit } from "./dom.js";
 import { addRule, written } from "./rulebook.js";
 import { amounts, column, isClasses, labelsOf, viewOf } from "./view.js";
 
@@ -127,7 +127,7 @@ class Form {
       this.render();
     });
     this.render();
-    return el("details", { class: "add", open: isOpen }, el("summary", {}, "Add a rule"), field("I know that", pick), this.fields, button("Add", () => this.#add(), { class: "primary" }), this.message);
+    return el("details", { class: "add", open: isOpen }, el("summary", { id: "add-rule" }, "Add a rule"), form(() => this.#add(), field("I know that", pick), this.fields, submit("Add"), this.message));
   }
 }
 

@@ -1,7 +1,7 @@
 /** The list of rules: words, text with live checking, strength, colour, on and off. */
 
 import { request } from "./api.js";
-import { button, choice, el, field, renderOnce } from "./dom.js";
+import { button, byId, choice, el, field, renderOnce } from "./dom.js";
 import { COLOUR_NAMES, hue } from "./look.js";
 import { editRule, nameIn, removeRule } from "./rulebook.js";
 import { ruleForm } from "./ruleform.js";
@@ -51,13 +51,18 @@ class Card {
     this.swatch = el("i", { class: "patch", "aria-hidden": "true" });
     this.title = el("span", { class: "rule-name" });
     this.words = el("p", { class: "words" });
+    this.remove = button("Remove", () => {
+      const next = this.node.nextElementSibling ?? this.node.previousElementSibling;
+      removeRule(this.store, this.id);
+      (next?.querySelector("button.remove") ?? byId("add-rule"))?.focus();
+    }, { class: "plain small remove" });
     this.strength = new Strength((changes) => rewrite(this, changes), () => this.render());
     this.message = el("output", { class: "message", id: `message-${this.id}`, role: "status" });
     this.more = el("details", { class: "more" }, el("summary", {}, "Text and settings"), this.#textBox(), this.#settings());
     this.node = el(
       "li",
       { class: "rule" },
-      el("div", { class: "rule-head" }, el("label", { class: "check" }, this.on, this.swatch, this.title), button("Remove", () => removeRule(this.store, this.id), { class: "plain small" })),
+      el("div", { class: "rule-head" }, el("label", { class: "check" }, this.on, this.swatch, this.title), this.remove),
       this.words,
       this.strength.node,
       this.message,
@@ -69,7 +74,7 @@ class Card {
   #textBox() {
     this.mirror = el("div", { class: "mirror", "aria-hidden": "true" });
     this.text = el("textarea", {
-      rows: 3, spellcheck: false, "aria-label": "Text of the rule", "aria-describedby": `message-${this.id}`,
+      rows: 3, spellcheck: false, "aria-describedby": `message-${this.id}`,
       oninput: () => {
         this.mirror.replaceChildren(this.text.value);
         this.trouble = "";
@@ -106,6 +111,9 @@ class Card {
     const place = this.store.document.rules.indexOf(rule) + 1;
     this.title.textContent = nameIn(rule.text) || `Rule ${place}`;
     this.words.textContent = checked?.words || rule.text;
+    const name = this.title.textContent;
+    const spoken = { remove: "Remove", text: "Text of", name: "Name of", colour: "Colour of" };
+    for (const [key, words] of Object.entries(spoken)) this[key].setAttribute("aria-label", `${words} ${name}`);
   }
 
   #renderError(rule, checked) {
