@@ -322,3 +322,10 @@ def test_sessions_are_deleted(studio):
     session = studio.example("fig4-left")
     studio.json(session, {}, "DELETE")
     assert studio.ask(session)[0] == 404
+
+
+def test_who_opens_a_study_that_is_gone_sees_a_page(studio):
+    for path in ("/s/nonsense", "/s/000000000000", "/s/a/b"):
+        status, headers, content = studio.ask(path)
+        assert (status, headers.get_content_type()) == (404, "text/html")
+        assert b"no such page" in content

@@ -111,6 +111,7 @@ class Studio:
             ("/api/sessions/{id}/cancel", "POST", self._cancel),
             ("/api/sessions/{id}/events", "GET", self._events),
             ("/api/sessions/{id}/files/{name}", "GET", self._file),
+            ("/s/{rest:path}", "GET", self._no_page),
         ]
         made = Starlette(
             routes=[
@@ -145,8 +146,14 @@ class Studio:
         return _shipped("index.html")
 
     async def _work_page(self, request: Request) -> Response:
-        self._session(request)
+        try:
+            self._session(request)
+        except KeyError:
+            return await self._no_page(request)
         return _shipped("studio.html")
+
+    async def _no_page(self, _: Request) -> Response:
+        return _shipped("missing.html", 404)
 
     async def _static(self, request: Request) -> Response:
         name = request.path_params["file"]
@@ -358,10 +365,10 @@ async def _body(request: Request, most: int, why: str) -> bytes:
     return b"".join(parts)
 
 
-def _shipped(name: str) -> Response:
+def _shipped(name: str, status: int = 200) -> Response:
     """A file of the page."""
     suffix = Path(name).suffix
     folder = importlib.resources.files("ocbnn.studio") / "static"
     if suffix not in _TYPES or name not in {one.name for one in folder.iterdir()}:
         raise KeyError(name)
-    return Response((folder / name).read_bytes(), media_type=_TYPES[suffix])
+    return Response((folder / name).read_bytes(), status, media_type=_TYPES[suffix])

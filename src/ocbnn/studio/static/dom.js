@@ -56,6 +56,22 @@ export function form(send, ...children) {
 
 export const submit = (words) => el("button", { type: "submit", class: "primary" }, words);
 
+/** Say below a control what is wrong with it; nothing where all is well. */
+export function mark(node, words) {
+  node.setAttribute("aria-invalid", String(Boolean(words)));
+  const said = node.parentElement?.querySelector(":scope > .trouble");
+  said?.remove();
+  if (words) node.after(el("span", { class: "trouble wrong", role: "alert" }, words));
+  return !words;
+}
+
+function wrongWith({ validity, min, step, value }) {
+  if (validity.badInput) return "Not saved: this is no number.";
+  if (value === "") return "";
+  if (validity.rangeUnderflow) return `Not saved: at least ${min}.`;
+  return step !== "any" && !Number.isInteger(Number(value)) ? "Not saved: a whole number." : "";
+}
+
 /** A field for a number; `change` gets null where it is empty. */
 export function number(value, change, props = {}) {
   const node = el("input", {
@@ -63,6 +79,7 @@ export function number(value, change, props = {}) {
     step: "any",
     ...props,
     onchange: () => {
+      if (!mark(node, wrongWith(node))) return;
       node.defaultValue = node.value;
       change(node.value === "" ? null : node.valueAsNumber);
     },
@@ -89,7 +106,7 @@ export function renderOnce(node, key, make) {
 
 function isTypedIn(node) {
   const here = document.activeElement;
-  return node.contains(here) && here.matches("input[type=number]") && here.value !== here.defaultValue;
+  return node.contains(here) && here.matches("input[type=number]") && (here.validity.badInput || here.value !== here.defaultValue);
 }
 
 const FOCUSABLE = "input, select, textarea, button, summary, a[href]";

@@ -4,6 +4,7 @@ import { button, byId, el } from "./dom.js";
 import { askRegion } from "./region.js";
 import { addRule, canUndo, editRule, undo } from "./rulebook.js";
 import { changeView, isClasses, shownNames, viewOf } from "./view.js";
+import { pageWords } from "./wording.js";
 
 const HINTS = {
   move: "Drag to move the view. Drag a box of a rule, or its edges, to change the rule.",
@@ -25,6 +26,8 @@ export function points(path) {
   const steps = path.match(/[MLQC][^MLQCZ]*/g) ?? [];
   return steps.map((step) => step.slice(1).trim().split(/[\s,]+/).map(Number).slice(-2)).filter((one) => one.every(Number.isFinite));
 }
+
+const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
 const sorted = (a, b) => [Math.min(a, b), Math.max(a, b)];
 
@@ -55,8 +58,8 @@ export class Drawing {
     if (!tools.some(([key]) => key === this.display.tool)) this.display.tool = "move";
     this.#renderTools(tools);
     const { error, priorError } = this.sources;
-    const problem = this.store.state.problem || error || (this.display.show.prior && priorError) || "";
     const hint = byId("hint");
+    const problem = sentence(pageWords(this.store.state.problem || error || (this.display.show.prior && priorError) || ""));
     const words = (this.isWrong && this.words) || problem || this.words || HINTS[this.display.tool];
     if (hint.textContent !== words) hint.textContent = words;
     hint.classList.toggle("wrong", Boolean(words) && words === problem || (this.isWrong && words === this.words));

@@ -54,8 +54,12 @@ export function askRegion(store, view) {
         : [null, "Choose at least one class, and not all of them."]);
   }
   const limits = { low: null, high: null };
-  return ask(`What holds for ${view.output} in this region?`, limitFields(limits), () =>
-    limits.low === null && limits.high === null ? [null, "Write at least one of the two limits."] : [{ kind: "limits", ...limits }, null]);
+  return ask(`What holds for ${view.output} in this region?`, limitFields(limits), () => {
+    const { low, high } = limits;
+    if (low === null && high === null) return [null, "Write at least one of the two limits."];
+    if (low !== null && high !== null && low >= high) return [null, `“At least”, ${low}, has to be below “At most”, ${high}.`];
+    return [{ kind: "limits", ...limits }, null];
+  });
 }
 
 /** Another tab was first: whose version stays? Resolves to true for this tab's. */

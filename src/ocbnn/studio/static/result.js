@@ -1,6 +1,7 @@
 /** What came out of a fit, in words. */
 
 import { el, percent, show } from "./dom.js";
+import { pageWords } from "./wording.js";
 
 const VERDICTS = { good: "The draws can be trusted", fair: "The draws are usable, with care", poor: "The draws cannot be trusted yet", unknown: "Nothing is known about the draws" };
 const SCORES = { rmse: "typical error (RMSE)", mae: "mean absolute error", accuracy: "accuracy", coverage: "share of rows inside the 95 % band" };
@@ -18,7 +19,7 @@ function verdict(one, words) {
     "section",
     { class: `verdict ${status}` },
     el("h3", {}, `${words}: ${VERDICTS[status] ?? status}`),
-    sentences.length ? el("ul", {}, sentences.map((text) => el("li", {}, text))) : null,
+    sentences.length ? el("ul", {}, sentences.map((text) => el("li", {}, pageWords(text)))) : null,
   );
 }
 
@@ -27,7 +28,7 @@ function ruleRow(rule, bare) {
   const broken = (one) => el("td", { class: one?.violation > 0.01 ? "some" : "" }, percent(one?.violation));
   return [
     el("tr", {}, el("th", { scope: "row" }, rule.rule), broken(rule), bare ? broken(other) : null),
-    rule.sentence ? el("tr", { class: "sentence" }, el("td", { colspan: bare ? 3 : 2 }, rule.sentence)) : null,
+    rule.sentence ? el("tr", { class: "sentence" }, el("td", { colspan: bare ? 3 : 2 }, pageWords(rule.sentence))) : null,
   ];
 }
 

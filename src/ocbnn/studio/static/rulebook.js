@@ -63,6 +63,9 @@ export function written(name) {
   return /^[A-Za-z_]\w*$/.test(name) ? name : `\`${name.replaceAll("`", "``")}\``;
 }
 
+/** A class as rules write it. */
+export const label = (one) => (typeof one === "string" ? JSON.stringify(one) : String(one));
+
 /** @returns {string} the name that a rule's text begins with, or nothing */
 export function nameIn(text) {
   const found = text.match(/^\s*([\p{L}\d][\p{L}\d _-]*):/u)?.[1].trim() ?? "";

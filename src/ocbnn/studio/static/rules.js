@@ -6,6 +6,7 @@ import { COLOUR_NAMES, hue } from "./look.js";
 import { editRule, nameIn, removeRule } from "./rulebook.js";
 import { ruleForm } from "./ruleform.js";
 import { Strength } from "./strength.js";
+import { pageWords } from "./wording.js";
 
 /** Ask the server to rewrite a rule's text; its words are shown where it refuses. */
 async function rewrite(card, changes) {
@@ -26,8 +27,9 @@ async function rewrite(card, changes) {
 
 /** One rule of the list. Its nodes stay while it changes, so that typing is not disturbed. */
 class Card {
-  constructor(store, id) {
+  constructor(store, sources, id) {
     this.store = store;
+    this.sources = sources;
     this.id = id;
     this.trouble = "";
     this.#build();
@@ -117,14 +119,22 @@ class Card {
   }
 
   #renderError(rule, checked) {
+    this.node.classList.toggle("bad", this.#isMeant(rule, checked));
     const error = this.isCurrent ? checked?.error : null;
-    this.message.textContent = this.trouble || error?.message || "";
+    this.message.textContent = pageWords(this.trouble || error?.message);
     this.message.classList.toggle("wrong", Boolean(this.message.textContent));
     this.text.setAttribute("aria-invalid", String(Boolean(error)));
     if (error) this.more.open = true;
     const value = this.text.value;
     const at = typeof error?.start === "number" && value === rule.text ? error.start : null;
     this.mirror.replaceChildren(...(at === null ? [value] : marked(value, at)));
+  }
+
+  /** Whether what cannot be fitted has to do with this rule. */
+  #isMeant(rule, checked) {
+    const problem = [this.store.state.problem, this.sources.priorError].filter(Boolean).join("\n");
+    if (!rule.on || !checked) return false;
+    return Boolean(checked.error) || problem.includes(rule.text) || (checked.name !== "" && problem.includes(`'${checked.name}'`));
   }
 }
 
@@ -134,7 +144,7 @@ function marked(text, at) {
   return [text.slice(0, at), el("mark", { class: word.trim() ? "" : "end" }, word || " "), rest.slice(word.length)];
 }
 
-export function setUpRules(node, store) {
+export function setUpRules(node, store, sources) {
   const cards = new Map();
   const list = el("ul", { class: "rules" });
   const none = el("p", { class: "quiet" }, "No rules yet. Draw one on the plot, or add one below.");
@@ -152,7 +162,7 @@ export function setUpRules(node, store) {
     const { rules } = store.document;
     const ids = rules.map((rule) => rule.id);
     for (const id of cards.keys()) if (!ids.includes(id)) cards.delete(id);
-    for (const id of ids) if (!cards.has(id)) cards.set(id, new Card(store, id));
+    for (const id of ids) if (!cards.has(id)) cards.set(id, new Card(store, sources, id));
     const nodes = ids.map((id) => cards.get(id).node);
     if (nodes.length !== list.children.length || nodes.some((one, i) => one !== list.children[i])) list.replaceChildren(...nodes);
     for (const card of cards.values()) card.render();
@@ -161,5 +171,6 @@ export function setUpRules(node, store) {
     renderOnce(form, [data, view?.along, view?.output], () => ruleForm(store, open, form.querySelector("details")?.open));
   };
   store.on("state document", render);
+  sources.addEventListener("prior", () => store.state && render());
   document.addEventListener("theme", () => store.state && render());
 }

@@ -68,7 +68,7 @@ async function start() {
   setUpHeader(store);
   keepSteps();
   setUpData(byId("data"), store, sources);
-  setUpRules(byId("rules"), store);
+  setUpRules(byId("rules"), store, sources);
   setUpPrior(byId("prior"), store, sources, display);
   setUpFit(byId("fit"), store, display);
   setUpTakeaway(byId("take"), store);

@@ -95,6 +95,12 @@ function namesField(store, view, name, inputs) {
   })));
 }
 
+/** What a column of names can be, as the view holds it. */
+export function levelsOf(store, name) {
+  const inputs = Object.keys(viewOf(store).at).filter((input) => input.startsWith(`${name}=`));
+  return inputs.map((input) => input.slice(name.length + 1));
+}
+
 /** The inputs that are held, those of one column of names together. */
 function held(store, view) {
   const names = store.document.data.categories ?? [];
