@@ -13,6 +13,7 @@ from ocbnn.projects.columns import Rows, read_rows
 from ocbnn.projects.source import Source
 from ocbnn.projects.study import Study, study_of
 from ocbnn.rules import BoundRule, Schema, bind, find_conflict, parse_rule
+from ocbnn.rules.columns import meant_column
 from ocbnn.studio.document import DataChoice, Document, RuleLine, study_text
 from ocbnn.studio.drawing import in_words, shape_of
 from ocbnn.studio.strictness import strictness_of
@@ -157,7 +158,8 @@ def _rule(
         parsed = parse_rule(rule.text)
         return (None if schema is None else bind(parsed, schema)), None
     except RuleSyntaxError as error:
-        return None, {"message": error.reason, "start": error.at}
+        meant = "" if schema is None else meant_column(rule.text, schema)
+        return None, {"message": meant or error.reason, "start": error.at}
     except OcbnnError as error:
         return None, {"message": str(error), "start": None}
 
