@@ -95,7 +95,7 @@ def test_a_box_is_drawn_and_fitted_and_no_function_enters_it(studio, chromium):
         page.get_by_role("button", name="Forbid a box").click()
         drag(page, (-1, -5), (1, 3))
         expect(page.locator("ul.rules li .words")).to_have_text(
-            re.compile(r"Where -(1|0\.9\d?|1\.0\d) <= x <= \S+: never")
+            re.compile(r"Where x is -(1|0\.9\d?|1\.0\d) to \S+: y is never")
         )
         is_ready(page)
         page.wait_for_timeout(3000)
@@ -127,7 +127,7 @@ def test_the_edge_of_a_box_is_moved(studio, chromium):
         page.wait_for_timeout(1000)
         drag(page, (0, -1), (0, 4))
         words = page.locator("ul.rules li .words")
-        expect(words).not_to_have_text("Where -1 <= x <= 1: never -5 <= y <= 3")
+        expect(words).not_to_have_text("Where x is -1 to 1: y is never -5 to 3")
         is_ready(page)
     text = studio.json(session)["document"]["rules"][0]["text"]
     low, high = map(float, re.search(r"\((\S+) <= y <= (\S+)\)", text).groups())
@@ -263,7 +263,7 @@ def test_a_rule_is_added_with_the_keyboard_alone(studio, chromium):
                 break
         expect(page.locator("ul.rules li")).to_have_count(2)
         expect(page.locator("ul.rules li .words").nth(1)).to_have_text(
-            "Where 1 <= x <= 2: never -3 <= y <= -1"
+            "Where x is 1 to 2: y is never -3 to -1"
         )
         page.wait_for_timeout(1500)
         picture(page, "9-dark")

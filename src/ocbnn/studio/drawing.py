@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from ocbnn.core.errors import RuleError
-from ocbnn.rules import BoundRule, Forbidden, Rule, parse_rule
+from ocbnn.rules import BoundRule, Forbidden, parse_rule
 from ocbnn.rules.affine import affine
 from ocbnn.rules.normal_form import Terms
 from ocbnn.rules.words import spell_label, spell_name, spell_number
@@ -135,15 +135,6 @@ def moved_text(text: str, bound: BoundRule, shape: dict[str, Any], seen: Window)
 def with_name(text: str, name: str) -> str:
     """The same rule under another name."""
     return str(dataclasses.replace(parse_rule(text), name=name or None))
-
-
-def in_words(rule: Rule) -> str:
-    """A rule as a sentence."""
-    claim = str(rule.claim)
-    if claim.startswith("not (") and claim.endswith(")"):
-        claim = f"never {claim[5:-1]}"
-    where = "Everywhere" if rule.where is None else f"Where {rule.where}"
-    return f"{where}: {claim}"
 
 
 def _inside(bound: BoundRule, seen: Window) -> np.ndarray:

@@ -15,7 +15,8 @@ from ocbnn.projects.study import Study, study_of
 from ocbnn.rules import BoundRule, Schema, bind, find_conflict, parse_rule
 from ocbnn.rules.columns import meant_column
 from ocbnn.studio.document import DataChoice, Document, RuleLine, study_text
-from ocbnn.studio.drawing import in_words, shape_of
+from ocbnn.studio.drawing import shape_of
+from ocbnn.studio.sentences import in_words
 from ocbnn.studio.strictness import strictness_of
 from ocbnn.studio.window import Window, filled_in, window
 from ocbnn.tables import Profile, open_table

@@ -123,7 +123,9 @@ export class Drawing {
       if (body) {
         const { text } = await this.store.post("drawn", body);
         addRule(this.store, text, body.kind);
-        this.say("The rule is in the list. Drag its edges to change it.");
+        const isBox = body.kind !== "curve" && (body.kind !== "class" || body.y);
+        const how = isBox ? "Drag its edges to change it." : "Change it there, as text.";
+        this.say(`The rule is in the list. ${how}`);
       }
     } catch (error) {
       this.say(error.message, true);
