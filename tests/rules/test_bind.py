@@ -121,7 +121,8 @@ def test_rules_that_do_not_fit_are_refused_with_advice(text, schema, advice):
 )
 def test_columns_that_are_meant_are_found_in_text_that_cannot_be_read(text, advice):
     found = meant_column(text, WARD)
-    assert found.endswith(advice) and bool(found) == bool(advice)
+    assert found.endswith(advice)
+    assert bool(found) == bool(advice)
 
 
 def test_a_role_that_contradicts_the_schema_is_refused():

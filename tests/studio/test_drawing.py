@@ -206,8 +206,8 @@ def test_each_kind_of_rule_says_how_strictly_it_is_held(text, rows, by, now, wor
         ("if x < 65 then y not in {a, b}", "Where x is below 65: y is neither a nor b"),
         ("y not in {a}", "Everywhere: y is not a"),
         (
-            "if 0 <= x <= 1 then y ~ Normal(2*x, 0.5)",
-            "Where x is 0 to 1: y is about 2 * x, give or take 0.5",
+            "if 0 <= x <= 1 then y ~ Normal(2*x^2, 0.5)",
+            "Where x is 0 to 1: y is about 2 * x², give or take 0.5",
         ),
         (
             "if x < 0 or x > 1 then y > 0 and z > 0",

@@ -25,7 +25,7 @@ ALGORITHMS = [AUTO, *PLANS]
 _STUDY = Path("study.toml")
 # Tables kept in memory, most recently used.
 _KEPT = 64
-_MOST_SHOWN = 2000
+_MOST_SHOWN, _FIRST = 2000, 8
 
 
 @functools.lru_cache(_KEPT)
@@ -33,6 +33,14 @@ def profiles_of(path: Path) -> dict[str, Profile]:
     """Every column of a table, summed up. A session's table never changes."""
     with open_table(path) as table:
         return {name: table.profile(name) for name in table.names}
+
+
+@functools.lru_cache(_KEPT)
+def first_rows(path: Path) -> list[list[str | None]]:
+    """The first rows of a table as they are, with their gaps."""
+    with open_table(path) as table:
+        columns = [table.texts(name, 0, _FIRST) for name in table.names]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 @functools.lru_cache(_KEPT)

@@ -1,5 +1,6 @@
 """Rules in words, as far as there are words for them; the rest as it is written."""
 
+import re
 from collections.abc import Sequence
 
 from ocbnn.rules import Rule
@@ -16,6 +17,8 @@ _TRENDS = {
     (2, "<"): "{} bends downwards along {}",
 }
 _HALF = 0.5
+_POWER = re.compile(r" \*\* (\d+)(?![\d.])")
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def in_words(rule: Rule) -> str:
@@ -97,7 +100,8 @@ def _compared(said: Comparison) -> str:
     if isinstance(left, Number):
         op, left, right = _TURNED[op], right, left
     if isinstance(right, Number):
-        column, sign, label = left.name.partition("=") if _is_name(left) else ("",) * 3
+        name = left.name if isinstance(left, Name) else ""
+        column, sign, label = name.partition("=")
         if sign and right.value == _HALF:
             return f"{column} is {'' if op[0] == '>' else 'not '}{label}"
         if isinstance(left, Slope) and right.value == 0:
@@ -106,10 +110,6 @@ def _compared(said: Comparison) -> str:
             if trend:
                 return trend.format(_plain(left.output), _plain(left.inputs[0]))
     return f"{_thing(left)} {_OPS[op]} {_plain(right)}"
-
-
-def _is_name(expr: Expression) -> bool:
-    return isinstance(expr, Name)
 
 
 def _thing(expr: Expression) -> str:
@@ -128,5 +128,6 @@ def _plain(expr: Expression) -> str:
 
 
 def _bare(text: str) -> str:
-    """Names without their backticks: a sentence needs none."""
-    return text.replace("``", "\0").replace("`", "").replace("\0", "`")
+    """Names without their backticks, and powers as people write them."""
+    plain = text.replace("``", "\0").replace("`", "").replace("\0", "`")
+    return _POWER.sub(lambda found: found.group(1).translate(_RAISED), plain)

@@ -1,6 +1,6 @@
 /** Step 4: how to fit, how far it is, and what came out. */
 
-import { announce, button, choice, duration, el, field, number, renderOnce, show } from "./dom.js";
+import { announce, button, choice, duration, el, field, number, percent, renderOnce, show } from "./dom.js";
 import { resultParts, verdictWords } from "./result.js";
 import { pageWords } from "./wording.js";
 
@@ -59,8 +59,9 @@ function moreFields(store) {
     saved.fit[key] = value;
   });
   const shares = [[0, "none"], [0.1, "10 %"], [0.2, "20 %"], [0.3, "30 %"]];
-  if (!shares.some(([share]) => share === fit.holdout)) shares.push([fit.holdout ?? 0, `${(fit.holdout ?? 0) * 100} %`]);
-  const holdout = choice(shares.map(([share, words]) => [String(share), words]), String(fit.holdout ?? 0), (value) => set("holdout")(Number(value)));
+  const now = fit.holdout ?? 0;
+  if (!shares.some(([share]) => share === now)) shares.push([now, percent(now)]);
+  const holdout = choice(shares.map(([share, words]) => [String(share), words]), String(now), (value) => set("holdout")(Number(value)));
   return [
     data.task === "regression" && noiseFields(store),
     el("div", { class: "pair" }, field("Rows kept back for scores", holdout), field("Seed", number(fit.seed, set("seed"), { min: 0, step: 1 }))),

@@ -62,9 +62,19 @@ function certificates(result) {
   return el("section", {}, el("h3", {}, "Proved at every input"), el("ul", {}, found.map(line)));
 }
 
+/** Lines that were wrapped for a terminal are put together: the page wraps them. */
+function unwrapped(text) {
+  const indent = (line) => line.match(/^ */)[0].length;
+  return text.split("\n").reduce((lines, line) => {
+    const before = lines.at(-1) ?? "";
+    const goesOn = before.length > 55 && !/[.:]$/.test(before) && line.trim() && indent(line) === indent(before) && !/\S {3,}\S/.test(line + before);
+    return goesOn ? [...lines.slice(0, -1), `${before} ${line.trim()}`] : [...lines, line];
+  }, []).join("\n");
+}
+
 function pageOf(title, text, open = false) {
   if (!text) return null;
-  return el("details", { open }, el("summary", {}, title), el("pre", { tabindex: 0 }, text));
+  return el("details", { open }, el("summary", {}, title), el("pre", { tabindex: 0, role: "region", "aria-label": title }, unwrapped(pageWords(text))));
 }
 
 /** @returns {Array<HTMLElement>} parts of the page about the last fit */

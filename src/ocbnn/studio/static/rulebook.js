@@ -1,10 +1,14 @@
 /** Changes to the list of rules. */
 
-const FORBIDDEN_FIRST = [5, 1, 3, 6, 0, 4, 2, 7];
-const EXPECTED_FIRST = [2, 4, 6, 1, 3, 0, 5, 7];
+// Blue and pink come last, which answers and functions before the data have; classes have
+// the first colours.
+const FORBIDDEN_FIRST = [5, 1, 6, 4, 7, 2, 3, 0];
+const EXPECTED_FIRST = [2, 4, 6, 1, 7, 5, 3, 0];
+const CLASSES_FIRST = [7, 6, 4, 3, 5, 1, 2, 0];
 
-function freeColour(rules, kind) {
-  const order = kind === "forbid" ? FORBIDDEN_FIRST : EXPECTED_FIRST;
+function freeColour({ rules, data }, kind) {
+  const limits = kind === "forbid" ? FORBIDDEN_FIRST : EXPECTED_FIRST;
+  const order = data.task === "classification" ? CLASSES_FIRST : limits;
   const used = rules.map((rule) => rule.colour);
   return order.find((colour) => !used.includes(colour)) ?? order[rules.length % 8];
 }
@@ -38,7 +42,7 @@ export function undo(store) {
 export function addRule(store, text, kind) {
   const { rules } = store.document;
   const id = freeId(rules);
-  const rule = { id, text, on: true, colour: freeColour(rules, kind) };
+  const rule = { id, text, on: true, colour: freeColour(store.document, kind) };
   changeRules(store, (saved) => saved.rules.push(rule), 0);
   return id;
 }

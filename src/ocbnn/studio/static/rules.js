@@ -147,7 +147,7 @@ function marked(text, at) {
 export function setUpRules(node, store, sources) {
   const cards = new Map();
   const list = el("ul", { class: "rules" });
-  const none = el("p", { class: "quiet" }, "No rules yet. Draw one on the plot, or add one below.");
+  const none = el("p", { class: "quiet", hidden: true }, "No rules yet. Draw one on the plot, or add one below.");
   const form = el("div");
   const open = (id) => {
     const card = cards.get(id);

@@ -8,7 +8,10 @@ const SAID = [
   [/\bmoves or polish\b/, "“Moves” or “Last rounds”"],
   [/\bRaise warmup\b/, "Raise “Warm-up moves”"],
   [/\bmore warm-up\b/, "more “Warm-up moves”"],
+  [/\bRun more iterations\./, "Raise “Steps”."],
   [/\bRun longer\./, "Raise “Draws per chain”."],
+  [/ Fit without --quick for an answer\./, " “Fit” gives an answer."],
+  [/write `holdout = 0\.2` under \[fit\]/, "choose “Rows kept back for scores”"],
   // A run that was stopped tells of its files, which a page has no use for.
   [/stopped by Ctrl-C(; .*)?/s, "stopped; what was drawn is kept"],
 ];
