@@ -18,8 +18,10 @@ from ocbnn.rules import (
     parse_rule,
     require,
 )
+from ocbnn.rules.columns import meant_column
 
 REAL = Schema(("pressure", "age"), ("dose", "rate"))
+WARD = Schema(("mean bp", "sex=female", "sex=male"), ("dose (mg)",))
 CLASSES = Schema(("pressure", "age"), ("action",), ("wait", "treat", 3))
 
 
@@ -98,11 +100,29 @@ def test_class_claims_become_a_mask(text, mask):
         ("action in {wait} and age < 3", CLASSES, "only the inputs age"),
         ("age in {wait}", CLASSES, "real input"),
         ("if action in {wait} then action in {treat}", CLASSES, "inputs only"),
+        ("if sex in {male} then `dose (mg)` > 3", WARD, "write `sex=male` >= 0.5"),
+        ("if sex > 1 then `dose (mg)` > 3", WARD, "Did you mean `` `sex=female` >="),
     ],
 )
 def test_rules_that_do_not_fit_are_refused_with_advice(text, schema, advice):
     with pytest.raises(RuleError, match=advice):
         bound(text, schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("if 30 <= mean bp <= 60 then `dose (mg)` > 3", "write `mean bp`."),
+        ("if `mean bp` < 60 then dose (mg) > 3", "write `dose (mg)`."),
+        ("if sex = male then `dose (mg)` > 3", "write `sex=male` >= 0.5 for male."),
+        ('if sex == "male" then `dose (mg)` > 3', "write `sex=male` >= 0.5 for male."),
+        ("if `mean bp` < 60 then `dose (mg)` > 3", ""),
+    ],
+)
+def test_columns_that_are_meant_are_found_in_text_that_cannot_be_read(text, advice):
+    found = meant_column(text, WARD)
+    assert found.endswith(advice)
+    assert bool(found) == bool(advice)
 
 
 def test_a_role_that_contradicts_the_schema_is_refused():

@@ -128,3 +128,18 @@ def running(folder, *options):
 def studio(tmp_path_factory):
     with running(tmp_path_factory.mktemp("studio"), "--most", "2") as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    # Here, so that the other tests need neither of them.
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+
+    from tests.studio.browsing import CHROMIUM  # noqa: PLC0415
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()

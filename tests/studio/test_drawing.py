@@ -14,13 +14,13 @@ from ocbnn.studio.drawing import (
     DrawnCurve,
     DrawnLimits,
     fine,
-    in_words,
     moved_text,
     rule_text,
     shape_of,
     with_name,
-    with_strength,
 )
+from ocbnn.studio.sentences import in_words
+from ocbnn.studio.strictness import strictness_of, with_strength, with_weight
 from ocbnn.studio.window import window
 
 VIEW = View()
@@ -156,14 +156,74 @@ def test_strength_and_name_are_part_of_the_text():
     assert with_strength(text, "firm") == f"{text} [strength=firm]"
     assert with_strength(with_strength(text, "firm"), "soft") == text
     assert with_strength(text, 50.0) == f"{text} [strength=50]"
+    assert with_weight(with_strength(text, "firm"), 2.0) == f"{text} [weight=2]"
+    assert with_weight(f"{text} [weight=2]", None) == text
     assert with_name(text, "floor") == f"floor: {text}"
     assert with_name(f"floor: {text}", "") == text
 
 
-def test_rules_are_said_in_words():
-    rule = parse_rule("if 0 <= x <= 1 then not (2 <= y <= 3)")
-    assert in_words(rule) == "Where 0 <= x <= 1: never 2 <= y <= 3"
-    assert in_words(parse_rule("y >= 0")) == "Everywhere: y >= 0"
+@pytest.mark.parametrize(
+    ("text", "rows", "by", "now", "words"),
+    [
+        ("if 0 <= x <= 1 then y >= 0", LINE, "strength", 1e4, ["firm", "hard"]),
+        ("if 0 <= x <= 1 then y ~ Normal(0, 1)", LINE, "weight", 50.0, []),
+        ("if x0 >= 0 then y in {red}", COLOURS, "weight", 1.0, ["firm", "hard"]),
+        (
+            "if x0 >= 0 then y in {red} [strength=hard]",
+            COLOURS,
+            "weight",
+            "hard",
+            ["firm", "hard"],
+        ),
+    ],
+)
+def test_each_kind_of_rule_says_how_strictly_it_is_held(text, rows, by, now, words):
+    found = strictness_of(bind(parse_rule(text), rows.schema))
+    assert (found["by"], found["now"], found["words"]) == (by, now, words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "if 31.6 <= `mean bp` <= 62.4 then 3.5 <= `dose (mg)` <= 6.9",
+            "Where mean bp is 31.6 to 62.4: dose (mg) is 3.5 to 6.9",
+        ),
+        (
+            "if -1 <= x <= 1 then not (2 <= y <= 3)",
+            "Where x is -1 to 1: y is never 2 to 3",
+        ),
+        ("y >= 0", "Everywhere: y is at least 0"),
+        ("0 < y", "Everywhere: y is above 0"),
+        ("y rises with x", "Everywhere: y never falls with x"),
+        ("y falls with x", "Everywhere: y never rises with x"),
+        ("d(y, x, x) <= 0", "Everywhere: y bends downwards along x"),
+        ("1 <= d(y, x) <= 2", "Everywhere: the slope of y along x is 1 to 2"),
+        (
+            "if `sex=male` >= 0.5 and x > 3 then action in {treat, wait}",
+            "Where sex is male and x is above 3: action is treat or wait",
+        ),
+        ("if x < 65 then y not in {a, b}", "Where x is below 65: y is neither a nor b"),
+        ("y not in {a}", "Everywhere: y is not a"),
+        (
+            "if 0 <= x <= 1 then y ~ Normal(2*x^2, 0.5)",
+            "Where x is 0 to 1: y is about 2 * x², give or take 0.5",
+        ),
+        (
+            "if x < 0 or x > 1 then y > 0 and z > 0",
+            "Where x is below 0 or x is above 1: y is above 0 and z is above 0",
+        ),
+        ("(if a > 0 then b > 0)", "Everywhere: (if a > 0 then b > 0)"),
+        (
+            "x >= 0 and (a > 0 or b > 0)",
+            "Everywhere: x is at least 0 and (a is above 0 or b is above 0)",
+        ),
+        ("not (y > 0)", "Everywhere: never (y is above 0)"),
+        ("a + 2 * b <= 3.1", "Everywhere: a + 2 * b is at most 3.1"),
+    ],
+)
+def test_rules_are_said_in_words(text, words):
+    assert in_words(parse_rule(text)) == words
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0.01, 1e6))

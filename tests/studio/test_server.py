@@ -37,7 +37,7 @@ def test_a_session_says_all_that_its_page_shows(studio, toy):
     assert state["table"]["rows"] == 12
     assert [one["name"] for one in state["table"]["columns"]] == ["x", "y"]
     (rule,) = state["rules"]
-    assert rule["words"] == "Where -1 <= x <= 1: never -5 <= y <= 3"
+    assert rule["words"] == "Where x is -1 to 1: y is never -5 to 3"
     assert rule["shape"] == {"kind": "forbid", "x": [-1, 1], "y": [-5, 3]}
     assert state["problem"] is None
     assert state["fit"]["state"] == "none"
@@ -322,3 +322,10 @@ def test_sessions_are_deleted(studio):
     session = studio.example("fig4-left")
     studio.json(session, {}, "DELETE")
     assert studio.ask(session)[0] == 404
+
+
+def test_who_opens_a_study_that_is_gone_sees_a_page(studio):
+    for path in ("/s/nonsense", "/s/000000000000", "/s/a/b"):
+        status, headers, content = studio.ask(path)
+        assert (status, headers.get_content_type()) == (404, "text/html")
+        assert b"no such page" in content

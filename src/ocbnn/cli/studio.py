@@ -14,6 +14,8 @@ from ocbnn.cli.talk import note
 from ocbnn.core.errors import SettingError
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_EVERYWHERE = ("0.0.0.0", "::")
+_OPENED = (".csv", ".parquet", ".toml")
 
 
 def studio(
@@ -54,6 +56,11 @@ def studio(
     """
     if data is not None and not data.is_file():
         raise SettingError(f"{data}: there is no such file.")
+    if data is not None and data.suffix.lower() not in _OPENED:
+        raise SettingError(
+            f"{data}: the studio opens a table (.csv or .parquet) or a study file "
+            "(.toml), and this is none of them."
+        )
     server, studio_, listening, address = _prepared(folder, host, port, most)
     if data is not None:
         address = _with_session(address, studio_, data)
@@ -87,6 +94,9 @@ def _prepared(
     token = None if host in _LOOPBACK else secrets.token_urlsafe(24)
     studio_ = Studio(folder.expanduser().absolute(), most_bytes=most * 2**20)
     hosts = () if token is None else (shown, socket.gethostname().lower())
+    if host in _EVERYWHERE:
+        shown = _own_address()
+        hosts = (*hosts, shown)
     app = studio_.app(hosts=hosts, port=number, token=token)
 
     class Server(uvicorn.Server):
@@ -97,6 +107,16 @@ def _prepared(
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
     ending = "" if token is None else f"?token={token}"
     return Server(config), studio_, listening, f"http://{shown}:{number}/{ending}"
+
+
+def _own_address() -> str:
+    """What others call this machine; nothing is sent to find out."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            return probe.getsockname()[0]
+        except OSError:
+            return socket.gethostname().lower()
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -12,6 +12,7 @@ from ocbnn.rules.bound import (
     Expectation,
     Forbidden,
 )
+from ocbnn.rules.columns import category_advice
 from ocbnn.rules.conditions import And, Condition, Not, Or
 from ocbnn.rules.normal_form import columns, leaves, names, normal_form
 from ocbnn.rules.parse import parse_rule
@@ -182,6 +183,9 @@ def _class_truth(claim: Condition, schema: Schema, index: int) -> bool:
 
 
 def _refuse_membership(leaf: Membership, schema: Schema) -> NoReturn:
+    for label in leaf.classes:
+        if f"{leaf.output.name}={label}" in schema.inputs:
+            raise RuleError(category_advice(leaf.output.name, str(label)))
     kind = schema.column(leaf.output).kind
     if kind == "output" and schema.is_classification:
         raise RuleError(

@@ -269,7 +269,10 @@ class Parser(Reader):
                 raise self.fail("this `(` is never closed: write `)`", opening)
             if not self.sees(","):
                 self.refuse_leftover()
-            raise self.fail(f"found {self.here} where `)` belongs")
+            hint = self.comma_hint()
+            raise self.fail(
+                f"found {self.here} where `)` belongs{'.' if hint else ''}{hint}"
+            )
         self.advance()
         self.depth -= 1
         return inner

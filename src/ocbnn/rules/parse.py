@@ -85,9 +85,10 @@ def _rule(parser: Parser, name: str | None) -> Rule:
         if not parser.sees("then"):
             if parser.sees(")", "="):
                 parser.refuse_leftover()
+            hint = parser.comma_hint() or parser.spaced_hint()
             raise parser.fail(
                 f"`if` without `then`: found {parser.here} where `then` belongs. Write "
-                "`if CONDITION then CLAIM`"
+                f"`if CONDITION then CLAIM`{'.' if hint else ''}{hint}"
             )
         parser.advance()
     start = parser.here

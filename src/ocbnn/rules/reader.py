@@ -86,6 +86,24 @@ class Reader:
             f"`<=` or `and`, or end.{self._leftover_hint(token)}"
         )
 
+    def comma_hint(self) -> str:
+        """Advice where a comma stands in a number, as some languages write it."""
+        before, token = self.tokens[max(self.place - 1, 0)], self.here
+        after = self.tokens[min(self.place + 1, len(self.tokens) - 1)]
+        both = before.kind == after.kind == "number" and token.text == ","
+        if not both or after.at - before.at != len(before.text) + 1:
+            return ""
+        number = f"{before.text}.{after.text}"
+        return f" A decimal point is a point: write `{number}`, and a thousand `1000`."
+
+    def spaced_hint(self) -> str:
+        """Advice where two words in a row may be one column's name."""
+        before, token = self.tokens[max(self.place - 1, 0)], self.here
+        if token.kind != "name" or before.kind != "name":
+            return ""
+        both = f"{before.text} {token.text}"
+        return f" A name with a space stands in backticks: `` `{both}` ``."
+
     def _leftover_hint(self, token: Token) -> str:
         before = self.tokens[max(self.place - 1, 0)]
         small = before.text.lower()
@@ -94,9 +112,6 @@ class Reader:
         if token.text == "between":
             return f" Write `2 <= {before.text} <= 3`."
         if token.text == "," and before.kind == "number":
-            return " Write a thousand as `1000`, and a half as `0.5`."
+            return self.comma_hint() or " Write a thousand as `1000`."
         near = suggest(token.text, KEYWORDS) if token.kind == "name" else ""
-        if not near and token.kind == before.kind == "name":
-            both = f"{before.text} {token.text}"
-            return f" A name with a space stands in backticks: `` `{both}` ``."
-        return near
+        return near or self.spaced_hint()

@@ -58,7 +58,7 @@ class Schema:
         elif name.name in self.outputs:
             found = Column("output", self.outputs.index(name.name), name.name)
         else:
-            near = suggest(name.name, self.inputs + self.outputs)
+            near = self._near(name.name)
             raise RuleError(
                 f"there is no column {name}.{near} Inputs: {listing(self.inputs)}; "
                 f"outputs: {listing(self.outputs)}."
@@ -69,6 +69,13 @@ class Schema:
                 f'Write `{found.kind}s("{name.name}")`.'
             )
         return found
+
+    def _near(self, name: str) -> str:
+        # A column of names is one input for each of them: `colour=red`.
+        parts = [one for one in self.inputs if one.startswith(f"{name}=")]
+        if parts:
+            return f" Did you mean `` `{parts[0]}` >= 0.5 ``?"
+        return suggest(name, self.inputs + self.outputs)
 
     def class_index(self, label: Label) -> int:
         """Find a label among the classes, by equality or by its text."""

@@ -1,5 +1,6 @@
 """What the server answers about a session, put together from its folder."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ocbnn.studio.material import (
     ALGORITHMS,
     Checked,
     checked,
+    first_rows,
     profiles_of,
     shown_rows,
     study_for,
@@ -60,7 +62,15 @@ class Desk:
     def new(self, example: str) -> dict[str, Any]:
         """A session about an example."""
         document, table = EXAMPLES[example].make()
+        title = self._free_title(EXAMPLES[example].title)
+        document = document.model_copy(update={"title": title})
         return {"id": self._store.from_document(document, table).id}
+
+    def _free_title(self, title: str) -> str:
+        """The same title, numbered where a session has it already."""
+        taken = {one["title"] for one in self._store.listed()}
+        names = (f"{title} ({number})" for number in itertools.count(2))
+        return next(n for n in itertools.chain([title], names) if n not in taken)
 
     def state(self, session: Session) -> dict[str, Any]:
         """All that a page shows, but for functions."""
@@ -74,6 +84,7 @@ class Desk:
             "table": {
                 "rows": next(iter(profiles.values())).rows,
                 "columns": [_column(one) for one in profiles.values()],
+                "first": first_rows(session.folder / document.data.file),
             },
             "rules": found.lines,
             "problem": found.problem or None,

@@ -27,6 +27,13 @@ class DataChoice(_Part):
     missing: Literal["refuse", "drop"] = "refuse"
 
 
+# A rule's first colours are those that answers, or classes, have not.
+RULE_COLOURS = {
+    "regression": (5, 1, 2, 6, 4, 7, 3, 0),
+    "classification": (7, 6, 4, 3, 5, 1, 2, 0),
+}
+
+
 class RuleLine(_Part):
     """A rule as text; one that is off is kept, but not part of the study."""
 

@@ -9,11 +9,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from ocbnn.core.errors import RuleError
-from ocbnn.rules import BoundRule, Forbidden, Rule, parse_rule
+from ocbnn.rules import BoundRule, Forbidden, parse_rule
 from ocbnn.rules.affine import affine
 from ocbnn.rules.normal_form import Terms
-from ocbnn.rules.rule import Held
-from ocbnn.rules.settings import DEFAULT_STRENGTH
 from ocbnn.rules.words import spell_label, spell_name, spell_number
 from ocbnn.studio.document import View
 from ocbnn.studio.window import Window
@@ -134,26 +132,9 @@ def moved_text(text: str, bound: BoundRule, shape: dict[str, Any], seen: Window)
     return str(dataclasses.replace(rule, where=other.where, claim=other.claim))
 
 
-def with_strength(text: str, strength: float | Held) -> str:
-    """The same rule, held more or less strictly."""
-    rule = parse_rule(text)
-    if strength == "soft":
-        strength = DEFAULT_STRENGTH
-    return str(dataclasses.replace(rule, strength=strength))
-
-
 def with_name(text: str, name: str) -> str:
     """The same rule under another name."""
     return str(dataclasses.replace(parse_rule(text), name=name or None))
-
-
-def in_words(rule: Rule) -> str:
-    """A rule as a sentence."""
-    claim = str(rule.claim)
-    if claim.startswith("not (") and claim.endswith(")"):
-        claim = f"never {claim[5:-1]}"
-    where = "Everywhere" if rule.where is None else f"Where {rule.where}"
-    return f"{where}: {claim}"
 
 
 def _inside(bound: BoundRule, seen: Window) -> np.ndarray:

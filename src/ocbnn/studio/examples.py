@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import io
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -11,7 +12,13 @@ from ocbnn.inference import PLANS, Plan
 from ocbnn.studies.clinical import SETTINGS
 from ocbnn.studies.motion_problem import limits_rule, load_motions, make_problem
 from ocbnn.studies.toys import TOYS, Toy
-from ocbnn.studio.document import DataChoice, Document, RuleLine, View
+from ocbnn.studio.document import (
+    RULE_COLOURS,
+    DataChoice,
+    Document,
+    RuleLine,
+    View,
+)
 
 _TABLE = "data.csv"
 _SMALL = {"hidden": [10], "weight_prior": "isotropic", "standardize": False}
@@ -42,15 +49,16 @@ def _toy(toy: Toy) -> tuple[Document, bytes]:
     fit: dict[str, Any] = {"seed": 0}
     if not toy.is_classification:
         fit["noise"] = 0.1
+    task = "classification" if toy.is_classification else "regression"
     document = Document(
         title=toy.name,
         data=DataChoice(
             file=_TABLE,
             inputs=inputs,
             output=["y"],
-            task="classification" if toy.is_classification else "regression",
+            task=task,
         ),
-        rules=_lines(map(str, toy.rules)),
+        rules=_lines(map(str, toy.rules), task),
         network=_SMALL,
         inference=_said(toy.plans["best"]),
         fit=fit,
@@ -68,7 +76,7 @@ def _clinical() -> tuple[Document, bytes]:
         data=DataChoice(
             file=_TABLE, inputs=list(FEATURES), output=["action"], task="classification"
         ),
-        rules=_lines([SETTINGS["best"].rule]),
+        rules=_lines([SETTINGS["best"].rule], "classification"),
         network={"hidden": [50]},
         inference={"algorithm": "svgd", "particles": 50, "iterations": 500},
         view=View(along=["mean_bp"]),
@@ -91,7 +99,7 @@ def _motion() -> tuple[Document, bytes]:
         data=DataChoice(
             file=_TABLE, inputs=inputs, output=list(problem.joints), task="regression"
         ),
-        rules=_lines([str(rule)]),
+        rules=_lines([str(rule)], "regression"),
         network={"hidden": [50]},
         inference={"algorithm": "svgd", "particles": 50, "iterations": 500},
         view=View(along=inputs[:1]),
@@ -120,10 +128,11 @@ EXAMPLES = {
 }
 
 
-def _lines(texts: Iterable[str]) -> list[RuleLine]:
+def _lines(texts: Iterable[str], task: str) -> list[RuleLine]:
+    colours = itertools.cycle(RULE_COLOURS[task])
     return [
-        RuleLine(id=f"r{i + 1}", text=text.strip(), colour=i)
-        for i, text in enumerate(texts)
+        RuleLine(id=f"r{i + 1}", text=text.strip(), colour=colour)
+        for i, (text, colour) in enumerate(zip(texts, colours, strict=False))
     ]
 
 

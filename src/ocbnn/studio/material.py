@@ -12,9 +12,12 @@ from ocbnn.projects.build import choice_for
 from ocbnn.projects.columns import Rows, read_rows
 from ocbnn.projects.source import Source
 from ocbnn.projects.study import Study, study_of
-from ocbnn.rules import BoundRule, Forbidden, Schema, bind, find_conflict, parse_rule
+from ocbnn.rules import BoundRule, Schema, bind, find_conflict, parse_rule
+from ocbnn.rules.columns import meant_column
 from ocbnn.studio.document import DataChoice, Document, RuleLine, study_text
-from ocbnn.studio.drawing import in_words, shape_of
+from ocbnn.studio.drawing import shape_of
+from ocbnn.studio.sentences import in_words
+from ocbnn.studio.strictness import strictness_of
 from ocbnn.studio.window import Window, filled_in, window
 from ocbnn.tables import Profile, open_table
 
@@ -22,7 +25,7 @@ ALGORITHMS = [AUTO, *PLANS]
 _STUDY = Path("study.toml")
 # Tables kept in memory, most recently used.
 _KEPT = 64
-_MOST_SHOWN = 2000
+_MOST_SHOWN, _FIRST = 2000, 8
 
 
 @functools.lru_cache(_KEPT)
@@ -30,6 +33,14 @@ def profiles_of(path: Path) -> dict[str, Profile]:
     """Every column of a table, summed up. A session's table never changes."""
     with open_table(path) as table:
         return {name: table.profile(name) for name in table.names}
+
+
+@functools.lru_cache(_KEPT)
+def first_rows(path: Path) -> list[list[str | None]]:
+    """The first rows of a table as they are, with their gaps."""
+    with open_table(path) as table:
+        columns = [table.texts(name, 0, _FIRST) for name in table.names]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 @functools.lru_cache(_KEPT)
@@ -156,7 +167,8 @@ def _rule(
         parsed = parse_rule(rule.text)
         return (None if schema is None else bind(parsed, schema)), None
     except RuleSyntaxError as error:
-        return None, {"message": error.reason, "start": error.at}
+        meant = "" if schema is None else meant_column(rule.text, schema)
+        return None, {"message": meant or error.reason, "start": error.at}
     except OcbnnError as error:
         return None, {"message": str(error), "start": None}
 
@@ -169,15 +181,12 @@ def _line(
 ) -> dict[str, Any]:
     said: dict[str, Any] = {"id": rule.id, "on": rule.on, "error": error}
     if bound is None:
-        return said | {"name": "", "words": "", "strength": None, "shape": None}
+        return said | {"name": "", "words": "", "strict": None, "shape": None}
     shape = None if seen is None else shape_of(bound, seen)
-    # Others are held as strictly as their spread and weight say.
-    is_held = isinstance(bound.claim, Forbidden)
-    strength = bound.rule.strength if is_held else None
     return said | {
         "name": bound.name,
         "words": in_words(bound.rule),
-        "strength": strength,
+        "strict": strictness_of(bound),
         "shape": shape,
     }
 

@@ -25,10 +25,11 @@ from ocbnn.core.cores import cores
 from ocbnn.core.errors import OcbnnError
 from ocbnn.studio.desk import Desk
 from ocbnn.studio.document import Document, View
-from ocbnn.studio.drawing import Drawn, with_name, with_strength
+from ocbnn.studio.drawing import Drawn, with_name
 from ocbnn.studio.jobs import Fits, Listeners, Looker, SupersededError
 from ocbnn.studio.security import Guard
 from ocbnn.studio.sessions import Session, StaleError, Store
+from ocbnn.studio.strictness import with_strength, with_weight
 
 MOST_BYTES = 100 * 2**20
 _MOST_JSON, _MOST_HEARD = 4 * 2**20, 2**31
@@ -49,6 +50,7 @@ class _Saved(_Asked):
 class _Edited(_Asked):
     text: str
     strength: float | Literal["soft", "firm", "hard"] | None = None
+    weight: float | Literal["usual"] | None = None
     name: str | None = None
 
 
@@ -109,6 +111,7 @@ class Studio:
             ("/api/sessions/{id}/cancel", "POST", self._cancel),
             ("/api/sessions/{id}/events", "GET", self._events),
             ("/api/sessions/{id}/files/{name}", "GET", self._file),
+            ("/s/{rest:path}", "GET", self._no_page),
         ]
         made = Starlette(
             routes=[
@@ -143,8 +146,14 @@ class Studio:
         return _shipped("index.html")
 
     async def _work_page(self, request: Request) -> Response:
-        self._session(request)
+        try:
+            self._session(request)
+        except KeyError:
+            return await self._no_page(request)
         return _shipped("studio.html")
+
+    async def _no_page(self, _: Request) -> Response:
+        return _shipped("missing.html", 404)
 
     async def _static(self, request: Request) -> Response:
         name = request.path_params["file"]
@@ -207,6 +216,8 @@ class Studio:
         text = asked.text
         if asked.strength is not None:
             text = with_strength(text, asked.strength)
+        if asked.weight is not None:
+            text = with_weight(text, None if asked.weight == "usual" else asked.weight)
         if asked.name is not None:
             text = with_name(text, asked.name)
         return JSONResponse({"text": text})
@@ -354,10 +365,10 @@ async def _body(request: Request, most: int, why: str) -> bytes:
     return b"".join(parts)
 
 
-def _shipped(name: str) -> Response:
+def _shipped(name: str, status: int = 200) -> Response:
     """A file of the page."""
     suffix = Path(name).suffix
     folder = importlib.resources.files("ocbnn.studio") / "static"
     if suffix not in _TYPES or name not in {one.name for one in folder.iterdir()}:
         raise KeyError(name)
-    return Response((folder / name).read_bytes(), media_type=_TYPES[suffix])
+    return Response((folder / name).read_bytes(), status, media_type=_TYPES[suffix])

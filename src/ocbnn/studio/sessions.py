@@ -18,14 +18,19 @@ from ocbnn.core.errors import DataError, OcbnnError, SettingError
 from ocbnn.projects.starting import propose
 from ocbnn.projects.study import Study, read_study
 from ocbnn.storage import replace_file
-from ocbnn.studio.document import DataChoice, Document, RuleLine, study_text
+from ocbnn.studio.document import (
+    RULE_COLOURS,
+    DataChoice,
+    Document,
+    RuleLine,
+    study_text,
+)
 from ocbnn.studio.material import profiles_of
 
 _ID = re.compile(r"[0-9a-f]{12}")
 _NAME = re.compile(r"[^\w.\- ]+")
 _SUFFIXES = (".csv", ".parquet")
 _PAGE, _FIT = "session.json", "fit.json"
-_COLOURS = 8
 
 
 class StaleError(OcbnnError, ValueError):
@@ -236,6 +241,7 @@ def _document(study: Study, table: Path) -> Document:
     inputs = data.inputs
     if inputs is None:
         inputs = [name for name in profiles_of(table) if name not in data.output]
+    colours = RULE_COLOURS[data.task]
     return Document(
         title=study.source.path.stem,
         data=DataChoice(
@@ -247,7 +253,7 @@ def _document(study: Study, table: Path) -> Document:
             missing=data.missing,
         ),
         rules=[
-            RuleLine(id=f"r{i + 1}", text=str(rule), colour=i % _COLOURS)
+            RuleLine(id=f"r{i + 1}", text=str(rule), colour=colours[i % len(colours)])
             for i, rule in enumerate(study.rules)
         ],
         network=said.network.model_dump(exclude_unset=True),

@@ -20,12 +20,14 @@ async function answer(response) {
   throw new ApiError(body.error || `The server answered ${response.status}.`, response.status, body);
 }
 
+export const GONE = "The studio does not answer any more. Start `ocbnn studio` again and open the address that it prints; what was saved is there.";
+
 async function send(path, options) {
   try {
     return await fetch(path, { credentials: "same-origin", cache: "no-store", ...options });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError("The server does not answer. Is it still running?", 0, {});
+    throw new ApiError(GONE, 0, {});
   }
 }
 

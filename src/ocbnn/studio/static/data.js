@@ -92,7 +92,7 @@ function columnTable(store, say) {
   const heads = ["Column", "Use as", "Values", "Missing"].map((words) => el("th", { scope: "col" }, words));
   return el(
     "div",
-    { class: "scroll", tabindex: 0, role: "region", "aria-label": "Columns of the table" },
+    { class: "scroll columns", tabindex: 0, role: "region", "aria-label": "Columns of the table" },
     el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, columns.map((one) => columnRow(store, one, order, say)))),
   );
 }
@@ -108,22 +108,21 @@ function settings(store) {
   return el("div", { class: "pair" }, field("The output is", task), field("Rows with gaps", missing));
 }
 
-function firstRows(sources) {
-  const columns = Object.entries(sources.rows?.columns ?? {});
-  if (!columns.length) return [];
-  const count = Math.min(8, columns[0][1].length);
-  const cell = (value) => (typeof value === "number" ? show(value) : value === null ? "–" : String(value));
-  const rows = Array.from({ length: count }, (_, i) => el("tr", {}, columns.map(([, values]) => el("td", {}, cell(values[i])))));
+/** The file's own first rows, with their gaps. */
+function firstRows({ columns, first }) {
+  const words = (value, { kind }) => (kind === "number" ? show(Number(value)) : value);
+  const cell = (value, i) => (value === null ? el("td", { class: "some" }, "missing") : el("td", {}, words(value, columns[i])));
+  const rows = first.map((row) => el("tr", {}, row.map(cell)));
   return [el(
     "div",
     { class: "scroll", tabindex: 0, role: "region", "aria-label": "First rows of the table" },
-    el("table", {}, el("thead", {}, el("tr", {}, columns.map(([name]) => el("th", { scope: "col" }, name)))), el("tbody", {}, rows)),
+    el("table", {}, el("thead", {}, el("tr", {}, columns.map(({ name }) => el("th", { scope: "col" }, name)))), el("tbody", {}, rows)),
   )];
 }
 
 function anotherTable(say) {
   const file = el("input", {
-    type: "file", accept: ".csv,.gz,.parquet,text/csv",
+    type: "file", accept: ".csv,.parquet,text/csv",
     onchange: async () => {
       if (!file.files[0]) return;
       say(`Reading ${file.files[0].name}`);
@@ -143,7 +142,7 @@ function shape(store) {
   return `${saved.data.file}: ${show(table.rows)} rows, ${table.columns.length} columns, ${gaps ? `${show(gaps)} missing ${gaps === 1 ? "value" : "values"}` : "nothing missing"}.`;
 }
 
-export function setUpData(node, store, sources) {
+export function setUpData(node, store) {
   const head = el("p");
   const fields = el("div");
   const table = el("div");
@@ -159,8 +158,8 @@ export function setUpData(node, store, sources) {
     head.textContent = shape(store);
     const { data } = store.document;
     renderOnce(fields, [data.task, data.missing], () => settings(store));
+    renderOnce(rowsBody, store.state.table.first, () => firstRows(store.state.table));
     renderOnce(table, [data, store.state.table], () => columnTable(store, say));
   };
   store.on("state document", render);
-  sources.addEventListener("change", () => renderOnce(rowsBody, sources.rows?.columns ?? 0, () => firstRows(sources)));
 }

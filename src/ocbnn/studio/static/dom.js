@@ -45,15 +45,46 @@ export function button(words, click, props = {}) {
   return el("button", { type: "button", ...props, onclick: click }, words);
 }
 
+/** Fields that Enter sends. */
+export function form(send, ...children) {
+  const onsubmit = (event) => {
+    event.preventDefault();
+    send();
+  };
+  return el("form", { class: "fields", noValidate: true, onsubmit }, ...children);
+}
+
+export const submit = (words) => el("button", { type: "submit", class: "primary" }, words);
+
+/** Say below a control what is wrong with it; nothing where all is well. */
+export function mark(node, words) {
+  node.setAttribute("aria-invalid", String(Boolean(words)));
+  const said = node.parentElement?.querySelector(":scope > .trouble");
+  said?.remove();
+  if (words) node.after(el("span", { class: "trouble wrong", role: "alert" }, words));
+  return !words;
+}
+
+function wrongWith({ validity, min, step, value }) {
+  if (validity.badInput) return "Not saved: this is no number.";
+  if (value === "") return "";
+  if (validity.rangeUnderflow) return `Not saved: at least ${min}.`;
+  return step !== "any" && !Number.isInteger(Number(value)) ? "Not saved: a whole number." : "";
+}
+
 /** A field for a number; `change` gets null where it is empty. */
 export function number(value, change, props = {}) {
   const node = el("input", {
     type: "number",
     step: "any",
     ...props,
-    onchange: () => change(node.value === "" ? null : node.valueAsNumber),
+    onchange: () => {
+      if (!mark(node, wrongWith(node))) return;
+      node.defaultValue = node.value;
+      change(node.value === "" ? null : node.valueAsNumber);
+    },
   });
-  if (value !== null && value !== undefined) node.value = value;
+  if (value !== null && value !== undefined) node.defaultValue = value;
   return node;
 }
 
@@ -63,14 +94,19 @@ export function check(words, value, change, props = {}) {
   return el("label", { class: "check" }, box, words);
 }
 
-/** Put children in place only when what they show has changed, so that focus stays. */
+/** Put children in place only when what they show has changed, and nobody is typing there. */
 export function renderOnce(node, key, make) {
   const text = JSON.stringify(key);
-  if (node.dataset.key === text) return;
+  if (node.dataset.key === text || isTypedIn(node)) return;
   const place = whereFocusIs(node);
   node.dataset.key = text;
   node.replaceChildren(...[make()].flat().filter(Boolean));
   giveFocusBack(node, place);
+}
+
+function isTypedIn(node) {
+  const here = document.activeElement;
+  return node.contains(here) && here.matches("input[type=number]") && (here.validity.badInput || here.value !== here.defaultValue);
 }
 
 const FOCUSABLE = "input, select, textarea, button, summary, a[href]";

@@ -4,13 +4,14 @@ import { button, byId, el } from "./dom.js";
 import { askRegion } from "./region.js";
 import { addRule, canUndo, editRule, undo } from "./rulebook.js";
 import { changeView, isClasses, shownNames, viewOf } from "./view.js";
+import { pageWords } from "./wording.js";
 
 const HINTS = {
   move: "Drag to move the view. Drag a box of a rule, or its edges, to change the rule.",
-  forbid: "Drag a box where the output must not be.",
-  band: "Drag a box that the output must stay inside.",
-  curve: "Draw the line that you expect, from left to right.",
-  region: "Drag a box over the inputs that the rule is about; then say what holds there.",
+  forbid: "Drag a box where the output must not be, or use Add a rule.",
+  band: "Drag a box that the output must stay inside, or use Add a rule.",
+  curve: "Draw the line that you expect, from left to right, or use Add a rule.",
+  region: "Drag a box over the inputs that the rule is about; then say what holds there. Or use Add a rule.",
 };
 
 const SAID_MS = 8000;
@@ -25,6 +26,8 @@ export function points(path) {
   const steps = path.match(/[MLQC][^MLQCZ]*/g) ?? [];
   return steps.map((step) => step.slice(1).trim().split(/[\s,]+/).map(Number).slice(-2)).filter((one) => one.every(Number.isFinite));
 }
+
+const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
 const sorted = (a, b) => [Math.min(a, b), Math.max(a, b)];
 
@@ -55,8 +58,8 @@ export class Drawing {
     if (!tools.some(([key]) => key === this.display.tool)) this.display.tool = "move";
     this.#renderTools(tools);
     const { error, priorError } = this.sources;
-    const problem = this.store.state.problem || error || (this.display.show.prior && priorError) || "";
     const hint = byId("hint");
+    const problem = sentence(pageWords(this.store.state.problem || error || (this.display.show.prior && priorError) || ""));
     const words = (this.isWrong && this.words) || problem || this.words || HINTS[this.display.tool];
     if (hint.textContent !== words) hint.textContent = words;
     hint.classList.toggle("wrong", Boolean(words) && words === problem || (this.isWrong && words === this.words));
@@ -91,8 +94,12 @@ export class Drawing {
     this.say(canUndo() ? "" : "The rules are as they were when you came.");
   }
 
-  /** Control and Z undoes, except where it belongs to a field. */
+  /** Escape puts a tool away. Control and Z undoes, except where it belongs to a field. */
   hearKey(event) {
+    if (event.key === "Escape" && this.display.tool !== "move" && !byId("dialog").open) {
+      this.display.take("move");
+      return;
+    }
     const isField = event.target.closest?.("input, textarea, select, dialog");
     if (isField || event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || !canUndo()) return;
     event.preventDefault();
@@ -116,7 +123,9 @@ export class Drawing {
       if (body) {
         const { text } = await this.store.post("drawn", body);
         addRule(this.store, text, body.kind);
-        this.say("The rule is in the list. Drag its edges to change it.");
+        const isBox = body.kind !== "curve" && (body.kind !== "class" || body.y);
+        const how = isBox ? "Drag its edges to change it." : "Change it there, as text.";
+        this.say(`The rule is in the list. ${how}`);
       }
     } catch (error) {
       this.say(error.message, true);

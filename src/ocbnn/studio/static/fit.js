@@ -1,15 +1,18 @@
 /** Step 4: how to fit, how far it is, and what came out. */
 
-import { announce, button, choice, duration, el, field, number, renderOnce, show } from "./dom.js";
-import { resultParts } from "./result.js";
+import { announce, button, choice, duration, el, field, number, percent, renderOnce, show } from "./dom.js";
+import { resultParts, verdictWords } from "./result.js";
+import { pageWords } from "./wording.js";
 
 const CHAINS = ["chains", "warmup", "draws"];
 const SETTINGS = {
   nuts: CHAINS, hmc: CHAINS, mclmc: CHAINS, "adjusted-mclmc": CHAINS, sgld: CHAINS, sghmc: CHAINS,
-  "warm-start": ["iterations"], smc: ["chains", "particles"], svgd: ["particles", "iterations"],
+  "warm-start": ["iterations"], smc: ["chains", "particles", "moves", "polish"], svgd: ["particles", "iterations"],
   vi: ["iterations", "draws"], ensemble: ["members", "iterations"], laplace: ["iterations", "draws"],
 };
 const WORDS = { chains: "Chains", warmup: "Warm-up moves", draws: "Draws per chain", iterations: "Steps", particles: "Particles", members: "Members", moves: "Moves", steps: "Steps of a move", polish: "Last rounds", thin: "Moves per draw", step_size: "Step size", max_depth: "Depth of a move", batch_size: "Rows per step" };
+const WHOLE = { min: 1, step: 1 };
+const LEAST = { warmup: { min: 0, step: 1 }, step_size: { min: 0 }, decay: { min: 0 }, friction: { min: 0 } };
 const STAGES = { none: "Not fitted yet.", waiting: "Waits for its turn.", running: "Fitting", done: "Fitted.", stopped: "Stopped. What there was is kept.", failed: "The fit failed." };
 
 const isBusy = (fit) => ["waiting", "running"].includes(fit?.state);
@@ -25,7 +28,7 @@ function budget(store) {
   const { inference } = store.document;
   const own = Object.keys(inference).filter((key) => typeof inference[key] === "number");
   const keys = [...new Set([...(SETTINGS[inference.algorithm] ?? []), ...own])];
-  return keys.map((key) => field(WORDS[key] ?? key.replaceAll("_", " "), number(inference[key], (value) => setInference(store, { [key]: value }), { min: 0, placeholder: "usual" })));
+  return keys.map((key) => field(WORDS[key] ?? key.replaceAll("_", " "), number(inference[key], (value) => setInference(store, { [key]: value }), { ...LEAST[key] ?? WHOLE, placeholder: "usual" })));
 }
 
 function algorithmFields(store) {
@@ -56,8 +59,9 @@ function moreFields(store) {
     saved.fit[key] = value;
   });
   const shares = [[0, "none"], [0.1, "10 %"], [0.2, "20 %"], [0.3, "30 %"]];
-  if (!shares.some(([share]) => share === fit.holdout)) shares.push([fit.holdout ?? 0, `${(fit.holdout ?? 0) * 100} %`]);
-  const holdout = choice(shares.map(([share, words]) => [String(share), words]), String(fit.holdout ?? 0), (value) => set("holdout")(Number(value)));
+  const now = fit.holdout ?? 0;
+  if (!shares.some(([share]) => share === now)) shares.push([now, percent(now)]);
+  const holdout = choice(shares.map(([share, words]) => [String(share), words]), String(now), (value) => set("holdout")(Number(value)));
   return [
     data.task === "regression" && noiseFields(store),
     el("div", { class: "pair" }, field("Rows kept back for scores", holdout), field("Seed", number(fit.seed, set("seed"), { min: 0, step: 1 }))),
@@ -65,10 +69,10 @@ function moreFields(store) {
 }
 
 function progressWords(fit) {
-  if (!isBusy(fit)) return fit.message || STAGES[fit.state] || "";
+  if (!isBusy(fit)) return pageWords(fit.message) || STAGES[fit.state] || "";
   const parts = [fit.stage || STAGES[fit.state]];
   if (fit.rate) parts.push(`${show(Number(fit.rate.toPrecision(2)))} moves a second`);
-  if (fit.note) parts.push(fit.note);
+  if (fit.note) parts.push(pageWords(fit.note));
   if (fit.left) parts.push(`about ${duration(fit.left)} left`);
   if (fit.message) parts.push(fit.message);
   const words = `${parts.join(", ")}.`;
@@ -95,7 +99,7 @@ class Runner {
     try {
       await work();
     } catch (error) {
-      this.trouble = error.message;
+      this.trouble = pageWords(error.message);
     }
     this.isAsking = false;
     this.render();
@@ -120,8 +124,13 @@ class Runner {
     this.words.textContent = this.trouble || progressWords(fit);
     this.words.classList.toggle("wrong", Boolean(this.trouble) || fit.state === "failed");
     this.stale.textContent = fit.stale && !busy ? "Rules, data or settings changed since this fit." : "";
-    const said = `${fit.state} ${fit.stage ?? ""}`;
-    if (said !== this.said && this.said) announce(busy ? fit.stage || STAGES[fit.state] : STAGES[fit.state] ?? "");
+    this.#announce(fit, busy);
+  }
+
+  /** Stages as they come; at the end the verdict, which comes a moment later. */
+  #announce(fit, busy) {
+    const said = busy ? fit.stage || STAGES[fit.state] : `${STAGES[fit.state] ?? ""} ${verdictWords(this.store.state.result)}`;
+    if (said !== this.said && this.said) announce(said);
     this.said = said;
   }
 

@@ -1,9 +1,10 @@
 /** One plot, or two side by side, of everything that is known in the view. */
 
 import { byId } from "./dom.js";
+import { catchEdges } from "./edges.js";
 import { axis, faded, hue, page } from "./look.js";
 import { functionTraces, layerTraces, rowTraces } from "./traces.js";
-import { isClasses, labelsOf, viewOf } from "./view.js";
+import { isClasses, labelsOf, rowsShown, viewOf } from "./view.js";
 
 const { Plotly } = window;
 const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, doubleClick: false, showTips: false, edits: { shapePosition: true } };
@@ -96,6 +97,7 @@ export class Plot {
     Plotly.react(pane.graph, this.#traces(plan), this.#layout(isPlain), CONFIG);
     if (pane.isReady) return;
     pane.isReady = true;
+    catchEdges(pane.graph, () => this.display.tool === "move");
     pane.graph.on("plotly_relayout", (event) => this.hear(event, pane.graph));
     pane.graph.on("plotly_doubleclick", () => this.hear({ reset: true }, pane.graph));
     new ResizeObserver(() => pane.graph.clientWidth && Plotly.Plots.resize(pane.graph)).observe(pane.graph);
@@ -150,7 +152,7 @@ export class Plot {
     const names = { prior: "functions before the data", with: "the answer with your rules", without: "the answer without rules" };
     const parts = plan.whiches.map((which) => names[which]);
     const rules = this.store.document.rules.filter((rule) => rule.on).length;
-    if (this.display.show.data && this.sources.rows) parts.push(`${this.sources.rows.shown} rows of data`);
+    if (this.display.show.data && this.sources.rows) parts.push(`${rowsShown(this.sources.rows)} of data`);
     parts.push(`${rules} ${rules === 1 ? "rule" : "rules"}`);
     return `Plot of ${view.output} along ${view.along.join(" and ")}: ${parts.join(", ")}.`;
   }

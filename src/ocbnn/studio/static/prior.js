@@ -1,6 +1,7 @@
 /** Step 3: what rules and network say before any data. */
 
-import { byId, check, choice, duration, el, field, number, renderOnce } from "./dom.js";
+import { byId, check, choice, duration, el, field, mark, number, renderOnce } from "./dom.js";
+import { pageWords } from "./wording.js";
 
 const ACTIVATIONS = ["rbf", "tanh", "relu", "silu", "gelu", "softplus", "sigmoid", "elu", "sin"];
 
@@ -18,8 +19,7 @@ function networkFields(store) {
     type: "text", inputmode: "numeric", autocomplete: "off", value: (network.hidden ?? [50]).join(", "),
     onchange: () => {
       const units = layersOf(hidden.value);
-      hidden.setAttribute("aria-invalid", String(!units));
-      if (units) set("hidden")(units);
+      if (mark(hidden, units ? "" : "Not saved: write whole numbers, such as 20, 20.")) set("hidden")(units);
     },
   });
   return [
@@ -52,7 +52,7 @@ export function setUpPrior(node, store, sources, display) {
     byId("busy").hidden = !aside || !display.show.prior;
     if (!display.show.prior) message.textContent = "Not shown.";
     else if (priorBusy) message.textContent = "Computing what your rules say.";
-    else if (priorError) message.textContent = priorError;
+    else if (priorError) message.textContent = pageWords(priorError);
     else if (prior) message.textContent = [priorWords, prior.seconds ? `Took ${duration(prior.seconds)}.` : ""].filter(Boolean).join(" ");
   };
   const render = () => {

@@ -1,6 +1,6 @@
 /** A dialog that asks what holds in a region of inputs. */
 
-import { button, byId, check, el, field, number } from "./dom.js";
+import { button, byId, check, el, field, form, number, submit } from "./dom.js";
 import { isClasses, labelsOf } from "./view.js";
 
 function classFields(labels, chosen) {
@@ -36,9 +36,7 @@ function ask(title, body, read) {
     };
     dialog.replaceChildren(
       el("h2", { id: "dialog-title" }, title),
-      body,
-      problem,
-      el("div", { class: "row" }, button("Add the rule", add, { class: "primary" }), button("Leave it", () => dialog.close())),
+      form(add, body, problem, el("div", { class: "row" }, submit("Add the rule"), button("Leave it", () => dialog.close()))),
     );
     dialog.addEventListener("close", () => resolve(found), { once: true });
     dialog.showModal();
@@ -56,8 +54,12 @@ export function askRegion(store, view) {
         : [null, "Choose at least one class, and not all of them."]);
   }
   const limits = { low: null, high: null };
-  return ask(`What holds for ${view.output} in this region?`, limitFields(limits), () =>
-    limits.low === null && limits.high === null ? [null, "Write at least one of the two limits."] : [{ kind: "limits", ...limits }, null]);
+  return ask(`What holds for ${view.output} in this region?`, limitFields(limits), () => {
+    const { low, high } = limits;
+    if (low === null && high === null) return [null, "Write at least one of the two limits."];
+    if (low !== null && high !== null && low >= high) return [null, `“At least”, ${low}, has to be below “At most”, ${high}.`];
+    return [{ kind: "limits", ...limits }, null];
+  });
 }
 
 /** Another tab was first: whose version stays? Resolves to true for this tab's. */

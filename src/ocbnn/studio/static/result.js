@@ -1,9 +1,16 @@
 /** What came out of a fit, in words. */
 
 import { el, percent, show } from "./dom.js";
+import { pageWords } from "./wording.js";
 
 const VERDICTS = { good: "The draws can be trusted", fair: "The draws are usable, with care", poor: "The draws cannot be trusted yet", unknown: "Nothing is known about the draws" };
 const SCORES = { rmse: "typical error (RMSE)", mae: "mean absolute error", accuracy: "accuracy", coverage: "share of rows inside the 95 % band" };
+
+/** What to say to people when a fit has ended. */
+export function verdictWords(result) {
+  const status = result?.with?.verdict?.status;
+  return status ? `${VERDICTS[status] ?? status}.` : "";
+}
 
 function verdict(one, words) {
   const status = one?.verdict?.status ?? "unknown";
@@ -12,7 +19,7 @@ function verdict(one, words) {
     "section",
     { class: `verdict ${status}` },
     el("h3", {}, `${words}: ${VERDICTS[status] ?? status}`),
-    sentences.length ? el("ul", {}, sentences.map((text) => el("li", {}, text))) : null,
+    sentences.length ? el("ul", {}, sentences.map((text) => el("li", {}, pageWords(text)))) : null,
   );
 }
 
@@ -21,7 +28,7 @@ function ruleRow(rule, bare) {
   const broken = (one) => el("td", { class: one?.violation > 0.01 ? "some" : "" }, percent(one?.violation));
   return [
     el("tr", {}, el("th", { scope: "row" }, rule.rule), broken(rule), bare ? broken(other) : null),
-    rule.sentence ? el("tr", { class: "sentence" }, el("td", { colspan: bare ? 3 : 2 }, rule.sentence)) : null,
+    rule.sentence ? el("tr", { class: "sentence" }, el("td", { colspan: bare ? 3 : 2 }, pageWords(rule.sentence))) : null,
   ];
 }
 
@@ -55,9 +62,19 @@ function certificates(result) {
   return el("section", {}, el("h3", {}, "Proved at every input"), el("ul", {}, found.map(line)));
 }
 
+/** Lines that were wrapped for a terminal are put together: the page wraps them. */
+function unwrapped(text) {
+  const indent = (line) => line.match(/^ */)[0].length;
+  return text.split("\n").reduce((lines, line) => {
+    const before = lines.at(-1) ?? "";
+    const goesOn = before.length > 55 && !/[.:]$/.test(before) && line.trim() && indent(line) === indent(before) && !/\S {3,}\S/.test(line + before);
+    return goesOn ? [...lines.slice(0, -1), `${before} ${line.trim()}`] : [...lines, line];
+  }, []).join("\n");
+}
+
 function pageOf(title, text, open = false) {
   if (!text) return null;
-  return el("details", { open }, el("summary", {}, title), el("pre", { tabindex: 0 }, text));
+  return el("details", { open }, el("summary", {}, title), el("pre", { tabindex: 0, role: "region", "aria-label": title }, unwrapped(pageWords(text))));
 }
 
 /** @returns {Array<HTMLElement>} parts of the page about the last fit */

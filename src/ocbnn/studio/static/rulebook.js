@@ -1,10 +1,14 @@
 /** Changes to the list of rules. */
 
-const FORBIDDEN_FIRST = [5, 1, 3, 6, 0, 4, 2, 7];
-const EXPECTED_FIRST = [2, 4, 6, 1, 3, 0, 5, 7];
+// Blue and pink come last, which answers and functions before the data have; classes have
+// the first colours.
+const FORBIDDEN_FIRST = [5, 1, 6, 4, 7, 2, 3, 0];
+const EXPECTED_FIRST = [2, 4, 6, 1, 7, 5, 3, 0];
+const CLASSES_FIRST = [7, 6, 4, 3, 5, 1, 2, 0];
 
-function freeColour(rules, kind) {
-  const order = kind === "forbid" ? FORBIDDEN_FIRST : EXPECTED_FIRST;
+function freeColour({ rules, data }, kind) {
+  const limits = kind === "forbid" ? FORBIDDEN_FIRST : EXPECTED_FIRST;
+  const order = data.task === "classification" ? CLASSES_FIRST : limits;
   const used = rules.map((rule) => rule.colour);
   return order.find((colour) => !used.includes(colour)) ?? order[rules.length % 8];
 }
@@ -38,7 +42,7 @@ export function undo(store) {
 export function addRule(store, text, kind) {
   const { rules } = store.document;
   const id = freeId(rules);
-  const rule = { id, text, on: true, colour: freeColour(rules, kind) };
+  const rule = { id, text, on: true, colour: freeColour(store.document, kind) };
   changeRules(store, (saved) => saved.rules.push(rule), 0);
   return id;
 }
@@ -63,30 +67,11 @@ export function written(name) {
   return /^[A-Za-z_]\w*$/.test(name) ? name : `\`${name.replaceAll("`", "``")}\``;
 }
 
+/** A class as rules write it. */
+export const label = (one) => (typeof one === "string" ? JSON.stringify(one) : String(one));
+
 /** @returns {string} the name that a rule's text begins with, or nothing */
 export function nameIn(text) {
   const found = text.match(/^\s*([\p{L}\d][\p{L}\d _-]*):/u)?.[1].trim() ?? "";
   return /^if\b/.test(found) ? "" : found;
-}
-
-// From 10 to a million in quarter steps of ten.
-const NUMBERS = Array.from({ length: 21 }, (_, i) => Number((10 ** (1 + i / 4)).toPrecision(2)));
-const USUAL = 1e4;
-
-/** The stops of a strength's slider; rules about classes know words only. */
-export const stopsFor = (isClasses) => [...(isClasses ? ["soft"] : NUMBERS), "firm", "hard"];
-
-/** @returns {number} the stop nearest to a strength */
-export function stopOf(strength, stops) {
-  const place = stops.indexOf(strength);
-  if (place >= 0 || typeof strength !== "number") return Math.max(0, place);
-  const far = stops.map((stop) => (typeof stop === "number" ? Math.abs(Math.log(stop / Math.max(strength, 1e-9))) : Infinity));
-  return far.indexOf(Math.min(...far));
-}
-
-export function strengthWords(strength) {
-  if (strength === "hard") return "hard: never broken";
-  if (strength === "firm") return "firm: breaks are searched for";
-  if (strength === "soft") return "soft (usual)";
-  return typeof strength === "number" ? `${strength.toLocaleString("en")}${strength === USUAL ? " (usual)" : ""}` : "";
 }

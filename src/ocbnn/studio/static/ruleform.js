@@ -1,8 +1,8 @@
 /** "Add a rule" with fields: everything that can be drawn, for those who do not draw. */
 
-import { button, check, choice, el, field, number } from "./dom.js";
-import { addRule, written } from "./rulebook.js";
-import { amounts, column, isClasses, labelsOf, viewOf } from "./view.js";
+import { check, choice, el, field, form, mark, number, submit } from "./dom.js";
+import { addRule, label, written } from "./rulebook.js";
+import { amounts, column, isClasses, labelsOf, levelsOf, viewOf } from "./view.js";
 
 const KINDS = {
   forbid: "the output must not be in a box",
@@ -14,15 +14,22 @@ const KINDS = {
   text: "something else, as text",
 };
 
-const NEEDED = { from: "from", to: "to", low: "at least", high: "at most", start: "value at the start", end: "value at the end" };
+// The fields that each kind needs, by their names on the page.
+const CLAIMS = {
+  forbid: { low: "not between", high: "and" },
+  band: { low: "at least", high: "at most" },
+  curve: { start: "value at the start", end: "value at the end" },
+};
+const SPOKEN = { and: "and not above" };
+const ON_NAMES = ["forbid", "band", "class"];
 
 class Form {
   constructor(store, open) {
     this.store = store;
     this.open = open;
     this.kind = isClasses(store) ? "class" : "forbid";
-    this.values = {};
     this.chosen = new Set();
+    this.inputs = {};
     this.#startValues();
     this.fields = el("div", { class: "fields" });
     this.message = el("output", { class: "message", role: "status" });
@@ -30,24 +37,44 @@ class Form {
 
   #startValues() {
     const view = viewOf(this.store);
-    const first = view.along[0] ?? amounts(this.store)[0];
-    const about = column(this.store, first);
-    const tidy = (value) => (typeof value === "number" ? Number(value.toPrecision(3)) : null);
-    this.values = { column: first, output: view.output, from: tidy(about?.low), to: tidy(about?.high), low: null, high: null, start: null, end: null, sd: null };
+    this.values = { output: view.output, low: null, high: null, start: null, end: null, sd: null };
+    this.#choose(view.along[0] ?? amounts(this.store)[0] ?? this.#names()[0]);
   }
 
-  #number(key, words, spoken = words) {
-    return field(words, number(this.values[key], (value) => (this.values[key] = value), { "aria-label": spoken }));
+  #choose(name) {
+    const about = column(this.store, name);
+    const tidy = (value) => (typeof value === "number" ? Number(value.toPrecision(3)) : null);
+    const isNames = this.#names().includes(name);
+    const level = isNames ? (levelsOf(this.store, name)[0] ?? "") : null;
+    Object.assign(this.values, { column: name, level, from: tidy(about?.low), to: tidy(about?.high) });
+  }
+
+  /** Columns of names that this kind of rule can be about. */
+  #names() {
+    return ON_NAMES.includes(this.kind) ? (this.store.document.data.categories ?? []) : [];
+  }
+
+  get #isNames() {
+    return this.#names().includes(this.values.column);
+  }
+
+  #number(key, words) {
+    this.inputs[key] = number(this.values[key], (value) => (this.values[key] = value), { "aria-label": SPOKEN[words] ?? words });
+    return field(words, this.inputs[key]);
+  }
+
+  #pair(words) {
+    return el("div", { class: "pair" }, Object.entries(words).map(([key, name]) => this.#number(key, name)));
   }
 
   #where() {
-    const names = amounts(this.store);
-    const pick = choice(names, this.values.column, (name) => {
-      const about = column(this.store, name);
-      Object.assign(this.values, { column: name, from: about?.low ?? null, to: about?.high ?? null });
+    const pick = choice([...amounts(this.store), ...this.#names()], this.values.column, (name) => {
+      this.#choose(name);
       this.render();
     });
-    return [field("Where input", pick), el("div", { class: "pair" }, this.#number("from", "from"), this.#number("to", "to"))];
+    if (!this.#isNames) return [field("Where input", pick), this.#pair({ from: "from", to: "to" })];
+    const levels = levelsOf(this.store, this.values.column);
+    return el("div", { class: "pair" }, field("Where input", pick), field("is", choice(levels, this.values.level, (level) => (this.values.level = level))));
   }
 
   #output() {
@@ -57,29 +84,41 @@ class Form {
   }
 
   #claim() {
-    const pair = (...parts) => el("div", { class: "pair" }, parts);
-    if (this.kind === "forbid") return pair(this.#number("low", "not between"), this.#number("high", "and", "and not above"));
-    if (this.kind === "band") return pair(this.#number("low", "at least"), this.#number("high", "at most"));
-    if (this.kind === "curve") return [pair(this.#number("start", "value at the start"), this.#number("end", "value at the end")), this.#number("sd", "give or take (one standard deviation)")];
     if (this.kind === "class") return this.#classes();
-    return null;
+    const parts = CLAIMS[this.kind] ? [this.#pair(CLAIMS[this.kind])] : [];
+    if (this.kind === "curve") parts.push(this.#number("sd", "give or take (one standard deviation)"));
+    return parts;
   }
 
   #classes() {
     const labels = labelsOf(this.store);
-    return el("fieldset", {}, el("legend", {}, "Classes that are possible there"), labels.map((label) => check(String(label), this.chosen.has(label), (on) => (on ? this.chosen.add(label) : this.chosen.delete(label)))));
+    return el("fieldset", {}, el("legend", {}, "Classes that are possible there"), labels.map((one) => check(String(one), this.chosen.has(one), (on) => (on ? this.chosen.add(one) : this.chosen.delete(one)))));
   }
 
   render() {
     const isText = this.kind === "text";
     const help = el("p", { class: "quiet" }, "A rule to begin with is added; change its text in the list.");
-    this.fields.replaceChildren(...[isText ? help : this.#where(), isText ? null : this.#output(), this.#claim()].flat().filter(Boolean));
+    this.inputs = {};
+    if (this.values.level !== null && !this.#isNames) this.#choose(amounts(this.store)[0]);
+    this.fields.replaceChildren(...(isText ? [help] : [this.#where(), this.#output(), this.#claim()]).flat().filter(Boolean));
   }
 
-  /** The fields that this kind needs and that are empty. */
-  #missing() {
-    const needs = { forbid: ["from", "to", "low", "high"], band: ["from", "to", "low", "high"], curve: ["from", "to", "start", "end"], class: ["from", "to"], rises: ["from", "to"], falls: ["from", "to"], text: [] };
-    return needs[this.kind].filter((key) => this.values[key] === null).map((key) => `“${NEEDED[key]}”`);
+  /** Mark what is wrong where it is; the first of it, in words. */
+  #wrong() {
+    const names = { from: "from", to: "to", ...CLAIMS[this.kind] };
+    const pairs = { to: "from", high: "low" };
+    const found = Object.entries(this.inputs).flatMap(([key, node]) => {
+      if (node.validity.badInput) return [node];
+      const value = this.values[key];
+      const before = this.values[pairs[key]];
+      const isEmpty = value === null && key !== "sd";
+      const isTurned = pairs[key] && value !== null && before !== null && value <= before;
+      const words = isEmpty ? "Fill this in." : isTurned ? `Has to be above “${names[pairs[key]]}”.` : key === "sd" && value !== null && value <= 0 ? "Has to be above 0." : "";
+      return mark(node, words) ? [] : [node];
+    });
+    found[0]?.focus();
+    if (found.length) return "Not added: see the fields in red.";
+    return this.kind === "class" && !this.chosen.size ? "Choose at least one class." : "";
   }
 
   #drawn() {
@@ -92,19 +131,24 @@ class Form {
 
   /** Rules that no drawing says. */
   #plainText() {
-    const { column: name, output, from, to } = this.values;
-    const many = this.store.document.data.inputs.length > 1 ? " [sampler=like-data]" : "";
+    const { column: name, output, from, to, level, low, high } = this.values;
+    const many = this.store.document.data.inputs.length > 1 || this.#isNames ? " [sampler=like-data]" : "";
     const [x, y] = [written(name), written(output)];
+    const band = `${low} <= ${y} <= ${high}`;
+    if (this.#isNames && this.kind !== "text") {
+      const claim = { forbid: `not (${band})`, band, class: `${y} in {${[...this.chosen].map(label).join(", ")}}` }[this.kind];
+      return `if ${written(`${name}=${level}`)} >= 0.5 then ${claim}${many}`;
+    }
     const region = `if ${from} <= ${x} <= ${to} then`;
     if (this.kind === "rises" || this.kind === "falls") return `${region} ${y} ${this.kind} with ${x}${many}`;
     if (this.kind !== "text") return null;
-    return isClasses(this.store) ? `${region} ${y} in {${JSON.stringify(labelsOf(this.store)[0] ?? "")}}${many}` : `${region} ${y} >= 0${many}`;
+    const start = this.#isNames ? "" : `${region} `;
+    return isClasses(this.store) ? `${start}${y} in {${label(labelsOf(this.store)[0] ?? "")}}${many}` : `${start}${y} >= 0${many}`;
   }
 
   async #add() {
-    const missing = this.#missing();
-    if (missing.length) return this.#say(`Fill in ${missing.join(" and ")}.`, true);
-    if (this.kind === "class" && !this.chosen.size) return this.#say("Choose at least one class.", true);
+    const wrong = this.#wrong();
+    if (wrong) return this.#say(wrong, true);
     try {
       const text = this.#plainText() ?? (await this.store.post("drawn", this.#drawn())).text;
       const id = addRule(this.store, text, this.kind);
@@ -124,10 +168,11 @@ class Form {
     const kinds = isClasses(this.store) ? ["class", "text"] : ["forbid", "band", "curve", "rises", "falls", "text"];
     const pick = choice(kinds.map((key) => [key, KINDS[key]]), this.kind, (kind) => {
       this.kind = kind;
+      this.#say("");
       this.render();
     });
     this.render();
-    return el("details", { class: "add", open: isOpen }, el("summary", {}, "Add a rule"), field("I know that", pick), this.fields, button("Add", () => this.#add(), { class: "primary" }), this.message);
+    return el("details", { class: "add", open: isOpen }, el("summary", { id: "add-rule" }, "Add a rule"), form(() => this.#add(), field("I know that", pick), this.fields, submit("Add"), this.message));
   }
 }
 

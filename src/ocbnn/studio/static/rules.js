@@ -1,18 +1,24 @@
 /** The list of rules: words, text with live checking, strength, colour, on and off. */
 
 import { request } from "./api.js";
-import { button, choice, el, field, renderOnce } from "./dom.js";
+import { button, byId, choice, el, field, renderOnce } from "./dom.js";
 import { COLOUR_NAMES, hue } from "./look.js";
-import { editRule, nameIn, removeRule, stopOf, stopsFor, strengthWords } from "./rulebook.js";
+import { editRule, nameIn, removeRule } from "./rulebook.js";
 import { ruleForm } from "./ruleform.js";
-import { isClasses } from "./view.js";
+import { Strength } from "./strength.js";
+import { pageWords } from "./wording.js";
 
 /** Ask the server to rewrite a rule's text; its words are shown where it refuses. */
 async function rewrite(card, changes) {
+  const before = card.rule?.text;
+  if (before === undefined) return;
   try {
-    const { text } = await request("POST", "/api/rules/edit", { text: card.rule.text, ...changes });
+    const { text } = await request("POST", "/api/rules/edit", { text: before, ...changes });
+    if (!card.rule) return;
+    // Somebody typed meanwhile: what they have now is what is to be changed.
+    if (card.rule.text !== before) return void (await rewrite(card, changes));
     card.trouble = "";
-    editRule(card.store, card.id, { text });
+    if (text !== before) editRule(card.store, card.id, { text });
   } catch (error) {
     card.trouble = error.message;
     card.render();
@@ -21,8 +27,9 @@ async function rewrite(card, changes) {
 
 /** One rule of the list. Its nodes stay while it changes, so that typing is not disturbed. */
 class Card {
-  constructor(store, id) {
+  constructor(store, sources, id) {
     this.store = store;
+    this.sources = sources;
     this.id = id;
     this.trouble = "";
     this.#build();
@@ -36,19 +43,30 @@ class Card {
     return this.store.state.rules?.find((one) => one.id === this.id);
   }
 
+  /** Whether what the server said is about the text as it is now. */
+  get isCurrent() {
+    return this.store.state.document.rules.find((one) => one.id === this.id)?.text === this.rule.text;
+  }
+
   #build() {
     this.on = el("input", { type: "checkbox", onchange: () => editRule(this.store, this.id, { on: this.on.checked }) });
     this.swatch = el("i", { class: "patch", "aria-hidden": "true" });
     this.title = el("span", { class: "rule-name" });
     this.words = el("p", { class: "words" });
+    this.remove = button("Remove", () => {
+      const next = this.node.nextElementSibling ?? this.node.previousElementSibling;
+      removeRule(this.store, this.id);
+      (next?.querySelector("button.remove") ?? byId("add-rule"))?.focus();
+    }, { class: "plain small remove" });
+    this.strength = new Strength((changes) => rewrite(this, changes), () => this.render());
     this.message = el("output", { class: "message", id: `message-${this.id}`, role: "status" });
     this.more = el("details", { class: "more" }, el("summary", {}, "Text and settings"), this.#textBox(), this.#settings());
     this.node = el(
       "li",
       { class: "rule" },
-      el("div", { class: "rule-head" }, el("label", { class: "check" }, this.on, this.swatch, this.title), button("Remove", () => removeRule(this.store, this.id), { class: "plain small" })),
+      el("div", { class: "rule-head" }, el("label", { class: "check" }, this.on, this.swatch, this.title), this.remove),
       this.words,
-      this.#strength(),
+      this.strength.node,
       this.message,
       this.more,
     );
@@ -58,7 +76,7 @@ class Card {
   #textBox() {
     this.mirror = el("div", { class: "mirror", "aria-hidden": "true" });
     this.text = el("textarea", {
-      rows: 3, spellcheck: false, "aria-label": "Text of the rule", "aria-describedby": `message-${this.id}`,
+      rows: 3, spellcheck: false, "aria-describedby": `message-${this.id}`,
       oninput: () => {
         this.mirror.replaceChildren(this.text.value);
         this.trouble = "";
@@ -69,18 +87,6 @@ class Card {
       },
     });
     return el("div", { class: "code" }, this.mirror, this.text);
-  }
-
-  #strength() {
-    this.reading = el("output", { class: "reading" });
-    this.slider = el("input", {
-      type: "range", min: 0, max: 2, step: 1, value: 0,
-      oninput: () => this.#read(this.stops[this.slider.valueAsNumber]),
-      onchange: () => rewrite(this, { strength: this.stops[this.slider.valueAsNumber] }),
-    });
-    this.strength = field("Strength", this.slider, this.reading);
-    this.strength.classList.add("strength");
-    return this.strength;
   }
 
   #settings() {
@@ -97,7 +103,7 @@ class Card {
     this.swatch.style.backgroundColor = hue(rule.colour);
     this.colour.value = String(rule.colour ?? 0);
     this.#renderWords(rule, checked);
-    this.#renderStrength(rule, checked);
+    this.strength.render(this.title.textContent, checked, this.isCurrent);
     if (this.text.value !== rule.text) this.text.value = rule.text;
     if (document.activeElement !== this.name) this.name.value = nameIn(rule.text);
     this.#renderError(rule, checked);
@@ -107,39 +113,28 @@ class Card {
     const place = this.store.document.rules.indexOf(rule) + 1;
     this.title.textContent = nameIn(rule.text) || `Rule ${place}`;
     this.words.textContent = checked?.words || rule.text;
-  }
-
-  /** What is expected is held as its spread says, and has no strength of its own. */
-  #renderStrength(rule, checked) {
-    const isHeld = Boolean(checked) && !checked.error && checked.strength !== null && !rule.text.includes("~");
-    this.stops = stopsFor(isClasses(this.store));
-    this.slider.max = this.stops.length - 1;
-    this.slider.disabled = !isHeld;
-    this.slider.value = stopOf(checked?.strength, this.stops);
-    if (isHeld) this.#read(typeof checked.strength === "number" && isClasses(this.store) ? "soft" : checked.strength);
-    else this.#say(checked?.error ? "once the text is right" : "as its text says");
-  }
-
-  #read(strength) {
-    this.#say(strengthWords(strength));
-  }
-
-  #say(words) {
-    this.reading.textContent = words;
-    this.slider.setAttribute("aria-valuetext", words);
+    const name = this.title.textContent;
+    const spoken = { remove: "Remove", text: "Text of", name: "Name of", colour: "Colour of" };
+    for (const [key, words] of Object.entries(spoken)) this[key].setAttribute("aria-label", `${words} ${name}`);
   }
 
   #renderError(rule, checked) {
-    // What the server said is about the text it was sent.
-    const sent = this.store.state.document.rules.find((one) => one.id === this.id);
-    const error = sent?.text === rule.text ? checked?.error : null;
-    this.message.textContent = this.trouble || error?.message || "";
+    this.node.classList.toggle("bad", this.#isMeant(rule, checked));
+    const error = this.isCurrent ? checked?.error : null;
+    this.message.textContent = pageWords(this.trouble || error?.message);
     this.message.classList.toggle("wrong", Boolean(this.message.textContent));
     this.text.setAttribute("aria-invalid", String(Boolean(error)));
     if (error) this.more.open = true;
     const value = this.text.value;
     const at = typeof error?.start === "number" && value === rule.text ? error.start : null;
     this.mirror.replaceChildren(...(at === null ? [value] : marked(value, at)));
+  }
+
+  /** Whether what cannot be fitted has to do with this rule. */
+  #isMeant(rule, checked) {
+    const problem = [this.store.state.problem, this.sources.priorError].filter(Boolean).join("\n");
+    if (!rule.on || !checked) return false;
+    return Boolean(checked.error) || problem.includes(rule.text) || (checked.name !== "" && problem.includes(`'${checked.name}'`));
   }
 }
 
@@ -149,10 +144,10 @@ function marked(text, at) {
   return [text.slice(0, at), el("mark", { class: word.trim() ? "" : "end" }, word || " "), rest.slice(word.length)];
 }
 
-export function setUpRules(node, store) {
+export function setUpRules(node, store, sources) {
   const cards = new Map();
   const list = el("ul", { class: "rules" });
-  const none = el("p", { class: "quiet" }, "No rules yet. Draw one on the plot, or add one below.");
+  const none = el("p", { class: "quiet", hidden: true }, "No rules yet. Draw one on the plot, or add one below.");
   const form = el("div");
   const open = (id) => {
     const card = cards.get(id);
@@ -167,7 +162,7 @@ export function setUpRules(node, store) {
     const { rules } = store.document;
     const ids = rules.map((rule) => rule.id);
     for (const id of cards.keys()) if (!ids.includes(id)) cards.delete(id);
-    for (const id of ids) if (!cards.has(id)) cards.set(id, new Card(store, id));
+    for (const id of ids) if (!cards.has(id)) cards.set(id, new Card(store, sources, id));
     const nodes = ids.map((id) => cards.get(id).node);
     if (nodes.length !== list.children.length || nodes.some((one, i) => one !== list.children[i])) list.replaceChildren(...nodes);
     for (const card of cards.values()) card.render();
@@ -176,5 +171,6 @@ export function setUpRules(node, store) {
     renderOnce(form, [data, view?.along, view?.output], () => ruleForm(store, open, form.querySelector("details")?.open));
   };
   store.on("state document", render);
+  sources.addEventListener("prior", () => store.state && render());
   document.addEventListener("theme", () => store.state && render());
 }

@@ -35,7 +35,7 @@ async function attempt(words, work) {
   }
 }
 
-const megabytes = (bytes) => `${Math.round(bytes / 1e6).toLocaleString("en")} MB`;
+const mebibytes = (bytes) => `${Math.round(bytes / 2 ** 20).toLocaleString("en")} MiB`;
 
 function open(id) {
   location.assign(`/s/${encodeURIComponent(id)}`);
@@ -44,7 +44,7 @@ function open(id) {
 function take(file) {
   if (!file) return;
   if (file.size > limit) {
-    say(`${file.name} is larger than ${megabytes(limit)}, the most that is taken here.`, true);
+    say(`${file.name} is larger than ${mebibytes(limit)}, the most that is taken here.`, true);
     return;
   }
   attempt(`Reading ${file.name}`, async () => open((await upload(file)).id));
@@ -92,7 +92,7 @@ function row(session) {
 async function load() {
   const found = await request("GET", "/api/start");
   limit = found.limit ?? Infinity;
-  byId("limit").textContent = found.limit ? `At most ${megabytes(found.limit)}.` : "";
+  byId("limit").textContent = found.limit ? `At most ${mebibytes(found.limit)}.` : "";
   byId("examples").replaceChildren(...(found.examples ?? []).map(tile));
   const sessions = found.sessions ?? [];
   const none = el("li", { class: "quiet" }, "Nothing yet. Studies that you open stay here.");

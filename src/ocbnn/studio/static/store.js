@@ -1,6 +1,6 @@
 /** What is known about a study, and how changes to it are kept. */
 
-import { listen, request } from "./api.js";
+import { GONE, listen, request } from "./api.js";
 
 const OVER = ["done", "stopped", "failed"];
 
@@ -52,7 +52,7 @@ export class Store extends EventTarget {
         result: () => this.reload(),
         changed: ({ revision }) => this.#hearChange(revision),
       },
-      { lost: () => this.#say("No connection", true), back: () => this.#comeBack() },
+      { lost: () => this.#lose(), back: () => this.#comeBack() },
     );
   }
 
@@ -83,8 +83,14 @@ export class Store extends EventTarget {
       this.#adopt(state);
       if (!this.isDirty) this.#say("Saved");
     } catch (error) {
-      this.#say(error.message, true);
+      this.#say("Not saved", true);
+      this.emit("refused", error.message);
     }
+  }
+
+  #lose() {
+    this.#say("No connection", true);
+    this.emit("refused", GONE);
   }
 
   /** The server is there again: hear what is new, and save what it missed. */

@@ -67,12 +67,12 @@ async function start() {
   addEventListener("keydown", (event) => drawing.hearKey(event));
   setUpHeader(store);
   keepSteps();
-  setUpData(byId("data"), store, sources);
-  setUpRules(byId("rules"), store);
+  setUpData(byId("data"), store);
+  setUpRules(byId("rules"), store, sources);
   setUpPrior(byId("prior"), store, sources, display);
   setUpFit(byId("fit"), store, display);
   setUpTakeaway(byId("take"), store);
-  setUpView(byId("strip"), store, display);
+  setUpView(byId("strip"), store, sources, display);
   protectEdits(store);
   await store.open();
 }

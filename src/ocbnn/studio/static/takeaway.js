@@ -33,7 +33,7 @@ async function copy(code) {
 
 export function setUpTakeaway(node, store) {
   const list = el("ul", { class: "files" });
-  const code = el("pre", { class: "python", tabindex: 0 });
+  const code = el("pre", { class: "python", tabindex: 0, role: "region", "aria-label": "The Python code" });
   const copyButton = button("Copy the code", async () => {
     await copy(code);
     copyButton.textContent = byId("live").textContent === "Copied." ? "Copied" : "Selected";

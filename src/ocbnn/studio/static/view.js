@@ -24,6 +24,11 @@ export function viewOf(store) {
   };
 }
 
+/** How many rows a plot shows, and of how many. */
+export function rowsShown({ shown, rows }) {
+  return shown < rows ? `${show(shown)} of ${show(rows)} rows` : `${show(rows)} ${rows === 1 ? "row" : "rows"}`;
+}
+
 /** Names of the plot's axes that have edges of their own. */
 export function shownNames(store) {
   const view = viewOf(store);
@@ -95,6 +100,12 @@ function namesField(store, view, name, inputs) {
   })));
 }
 
+/** What a column of names can be, as the view holds it. */
+export function levelsOf(store, name) {
+  const inputs = Object.keys(viewOf(store).at).filter((input) => input.startsWith(`${name}=`));
+  return inputs.map((input) => input.slice(name.length + 1));
+}
+
 /** The inputs that are held, those of one column of names together. */
 function held(store, view) {
   const names = store.document.data.categories ?? [];
@@ -153,11 +164,11 @@ function layerCheck(display, key, words, dash) {
   return label;
 }
 
-function layers(store, display, hasMap) {
+function layers(store, rows, display, hasMap) {
   return el(
     "div",
     { class: "layers", role: "group", "aria-label": "What to show" },
-    layerCheck(display, "data", "data", "dot"),
+    layerCheck(display, "data", rows && rows.shown < rows.rows ? `data (${rowsShown(rows)})` : "data", "dot"),
     layerCheck(display, "prior", "before the data", "dotted"),
     layerCheck(display, "with", "with rules", "solid"),
     layerCheck(display, "without", "without rules", "dashed"),
@@ -177,7 +188,7 @@ function mapField(store, display) {
   return field("Map of", choice(options, now, (map) => display.set({ map })));
 }
 
-export function setUpView(node, store, display) {
+export function setUpView(node, store, sources, display) {
   const top = el("div", { class: "row" });
   const below = el("div", { class: "row below" });
   node.replaceChildren(top, below);
@@ -185,14 +196,15 @@ export function setUpView(node, store, display) {
     const view = viewOf(store);
     const { data } = store.document;
     const theme = document.documentElement.dataset.theme;
-    renderOnce(top, [view.along, view.output, data, display.show, theme], () => [
+    renderOnce(top, [view.along, view.output, data, sources.rows?.shown, display.show, theme], () => [
       ...alongFields(store, view),
-      layers(store, display, view.along.length > 1),
+      layers(store, sources.rows, display, view.along.length > 1),
     ]);
     renderOnce(below, [view, data], () => keepOpen(below, [others(store, view), ranges(store, view)]));
   };
   store.on("state document", render);
   display.addEventListener("show", render);
+  sources.addEventListener("change", render);
   document.addEventListener("theme", () => store.state && render());
 }
 
