@@ -133,9 +133,9 @@ def studio(tmp_path_factory):
 @pytest.fixture(scope="module")
 def chromium():
     # Here, so that the other tests need neither of them.
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+    from playwright.sync_api import sync_playwright
 
-    from tests.studio.browsing import CHROMIUM  # noqa: PLC0415
+    from tests.studio.browsing import CHROMIUM
 
     with sync_playwright() as play:
         browser = play.chromium.launch(

@@ -74,9 +74,8 @@ function progressWords(fit) {
   if (fit.rate) parts.push(`${show(Number(fit.rate.toPrecision(2)))} moves a second`);
   if (fit.note) parts.push(pageWords(fit.note));
   if (fit.left) parts.push(`about ${duration(fit.left)} left`);
-  if (fit.message) parts.push(fit.message);
-  const words = `${parts.join(", ")}.`;
-  return words[0].toUpperCase() + words.slice(1);
+  const words = `${parts.join(", ").replace(/\.$/, "")}.`;
+  return [words[0].toUpperCase() + words.slice(1), pageWords(fit.message)].filter(Boolean).join(" ");
 }
 
 class Runner {
