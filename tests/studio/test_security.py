@@ -113,9 +113,18 @@ def test_beyond_loopback_a_token_is_needed():
 def test_the_token_is_printed_where_others_can_reach_the_studio(tmp_path):
     with started(tmp_path / "studio", "--host", "0.0.0.0") as (_, address):
         assert "?token=" in address
+        assert "0.0.0.0" not in address  # Which no other machine could open.
         far = Client(address.partition("?")[0])
         assert far.ask("/")[0] == 401
         assert far.ask("/", headers={"host": "evil.example"}.items())[0] == 421
+
+
+def test_what_is_no_table_and_no_study_is_refused_by_name(tmp_path):
+    page = tmp_path / "README.md"
+    page.write_text("# Hello")
+    with started(tmp_path / "studio", str(page)) as (process, address):
+        assert not address
+        assert "(.csv or .parquet) or a study file (.toml)" in process.stderr.read()
 
 
 @pytest.mark.parametrize(

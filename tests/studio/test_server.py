@@ -329,3 +329,37 @@ def test_who_opens_a_study_that_is_gone_sees_a_page(studio):
         status, headers, content = studio.ask(path)
         assert (status, headers.get_content_type()) == (404, "text/html")
         assert b"no such page" in content
+
+
+def test_an_example_that_is_opened_twice_is_numbered(studio):
+    titles = [
+        studio.json(studio.example("motion"))["document"]["title"] for _ in range(2)
+    ]
+    assert titles[0].startswith("Human motion")
+    assert titles[1] != titles[0]
+
+
+def test_first_rows_are_the_file_s_own_with_their_gaps(studio):
+    rows = [["dose", "who", "effect"], ["", "a", 1], ["2.5", "b", 3], ["1", "b", 2]]
+    rows += [[i, "ab"[i % 2], i % 3] for i in range(20)]
+    found = studio.json("/api/upload?name=gaps.csv", table(rows))
+    state = studio.json(f"/api/sessions/{found['id']}")
+    assert state["table"]["first"][:2] == [[None, "a", "1"], ["2.5", "b", "3"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("if who in {b} then effect > 0", "write `who=b` >= 0.5"),
+        ("if who = b then effect > 0", "write `who=b` >= 0.5"),
+        ("if 0 <= my dose <= 1 then effect > 0", "write `my dose`."),
+    ],
+)
+def test_columns_that_rules_mean_are_told_as_rules_write_them(studio, text, advice):
+    rows = [["my dose", "who", "effect"]]
+    rows += [[i / 10, "ab"[i % 2], i % 7 / 3] for i in range(40)]
+    found = studio.json("/api/upload?name=trial.csv", table(rows))
+    session = f"/api/sessions/{found['id']}"
+    rule = {"id": "r1", "text": text}
+    state = studio.save(session, lambda d: d.update(rules=[rule]))
+    assert advice in state["rules"][0]["error"]["message"]

@@ -69,13 +69,12 @@ function moreFields(store) {
 }
 
 function progressWords(fit) {
-  if (!isBusy(fit)) return pageWords(fit.message) || STAGES[fit.state] || "";
+  if (fit.message || !isBusy(fit)) return pageWords(fit.message) || STAGES[fit.state] || "";
   const parts = [fit.stage || STAGES[fit.state]];
   if (fit.rate) parts.push(`${show(Number(fit.rate.toPrecision(2)))} moves a second`);
   if (fit.note) parts.push(pageWords(fit.note));
   if (fit.left) parts.push(`about ${duration(fit.left)} left`);
-  if (fit.message) parts.push(fit.message);
-  const words = `${parts.join(", ")}.`;
+  const words = `${parts.join(", ").replace(/\.$/, "")}.`;
   return words[0].toUpperCase() + words.slice(1);
 }
 
