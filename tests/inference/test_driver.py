@@ -181,6 +181,21 @@ def test_progress_of_unknown_length_promises_no_time(capsys, monkeypatch):
     assert "left" not in err
 
 
+def test_a_population_is_seen_on_its_way():
+    seen = []
+
+    class Watching(Quiet):
+        def see(self, target, positions):
+            seen.append(np.asarray(positions))
+
+    plan = SMC(particles=50, chains=1)
+    draws = sample(plan, known_gaussian(), KEY, progress=Watching())
+    assert len(seen) > 1
+    assert {one.shape for one in seen} == {(1, 1, 50, 2)}
+    last = np.asarray(draws.positions).reshape(seen[-1].shape)
+    np.testing.assert_array_equal(seen[-1], last)
+
+
 def test_progress_on_a_terminal_is_one_bar(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")

@@ -114,7 +114,7 @@ class Lane:
             done, numbers = self._warm_up(start, count)
             self._new.warmup.append(numbers)
             self._check(numbers)
-            if plan.is_anytime:
+            if plan.is_anytime or plan.is_seen_coming:
                 self._show(self._positions(), draws=False)
             ended = done < count
             self._place = Place(warmed=start + done, is_warm=ended)

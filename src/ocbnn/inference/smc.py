@@ -239,6 +239,7 @@ class SMC(Plan):
 
     is_chain: ClassVar[bool] = False
     is_counted: ClassVar[bool] = False
+    is_seen_coming: ClassVar[bool] = True
 
     @property
     def width(self) -> int:
