@@ -30,8 +30,9 @@ def test_forbidden_pixels_are_those_at_which_the_rule_does_not_hold(text):
     shade_rules(ax, [bound], (-4, 4), (-4, 4), with_legend=False)
     for line in list(ax.lines):
         line.remove()
-    (patch,) = ax.patches
-    patch.set(facecolor="black", hatch=None, antialiased=False)
+    face, hatched = ax.patches
+    hatched.remove()
+    face.set(facecolor="black", antialiased=False)
     canvas = FigureCanvasAgg(fig)
     canvas.draw()
     dark = np.asarray(canvas.buffer_rgba())[::-1, :, 0] < 128

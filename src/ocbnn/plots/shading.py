@@ -5,11 +5,12 @@ from itertools import count
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgba
+from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.container import Container
 from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 
+from ocbnn.core.errors import SettingError
 from ocbnn.plots import checks
 from ocbnn.plots.slices import edges, labels, placing, refuse_classes
 from ocbnn.plots.style import DASHES, GREEN, GREY, HATCHES, RED, legend
@@ -31,6 +32,7 @@ def shade_rules(
     output: int = 0,
     *,
     at: np.ndarray | None = None,
+    colors: Sequence[str] | None = None,
     with_legend: bool = True,
 ) -> Axes:
     """Draw what rules say about one output along one input.
@@ -49,30 +51,36 @@ def shade_rules(
         input: Position of the input on the horizontal axis.
         output: Position of the output on the vertical axis.
         at: Values (inputs,) at which the inputs that are not shown are held.
+        colors: A colour for each rule, in the place of red, green and grey.
         with_legend: Whether to put a legend below the axes.
     """
+    if colors is not None and len(colors) != len(rules):
+        raise SettingError(
+            f"`colors` has one for each of {len(rules)} rules, got {len(colors)}."
+        )
     xlim, ylim = checks.limits(xlim, "xlim"), checks.limits(ylim, "ylim")
     refuse_classes(rules)
     present = set(ax.get_legend_handles_labels()[1])
     hatches, dashes = count(), count()
-    for rule, name in zip(rules, labels(rules), strict=True):
+    own = [None] * len(rules) if colors is None else list(colors)
+    for rule, name, color in zip(rules, labels(rules), own, strict=True):
         outputs = rule.mentions("output")
         view = RuleView(rule, input, output, at, xlim, ylim)
         drawable = outputs == [output] and not rule.slopes
         if isinstance(rule.claim, Forbidden) and drawable:
             label, hatch = f"forbidden by “{name}”", next(hatches)
             if label not in present:
-                _forbidden(ax, view, label, HATCHES[hatch % len(HATCHES)])
+                look = HATCHES[hatch % len(HATCHES)]
+                _forbidden(ax, view, label, look, color or RED)
         elif isinstance(rule.claim, Expectation) and drawable:
             label, dash = f"expected by “{name}”, ±2 sd", next(dashes)
             if label not in present:
-                _expected(
-                    ax, view, rule.claim, label, DASHES[1 + dash % (len(DASHES) - 1)]
-                )
+                look = DASHES[1 + dash % (len(DASHES) - 1)]
+                _expected(ax, view, rule.claim, label, look, color or GREEN)
         elif output in outputs or not rule.is_checkable:
             label = f"“{name}” {_why_not(rule, outputs)}"
             if label not in present:
-                _foot(ax, view, label)
+                _foot(ax, view, label, color or GREY)
     if with_legend:
         legend(ax)
     return ax
@@ -117,34 +125,38 @@ class RuleView:
         return trace(inside, self.xlim, self.ylim, self._edges)
 
 
-def _forbidden(ax: Axes, view: RuleView, label: str, hatch: str) -> None:
+def _forbidden(ax: Axes, view: RuleView, label: str, hatch: str, color: str) -> None:
     outline = view.outline(view.breaks)
     if outline.is_empty:
         label += " (out of view)"
-    patch = PathPatch(
-        outline.fill,
-        facecolor=to_rgba(RED, 0.16),
-        edgecolor=to_rgba(RED, 0.55),
-        linewidth=0.0,
-        hatch=hatch,
-        label=label,
-        zorder=_SET,
-    )
+    # In an SVG, hatches and what lies behind them are opaque: so lines of a paler
+    # colour, and the area by itself.
+    face = PathPatch(outline.fill, facecolor=to_rgba(color, 0.16), edgecolor="none")
+    lines = PathPatch(outline.fill, facecolor="none", edgecolor=_paler(color, 0.55))
+    face.set(linewidth=0.0, zorder=_SET)
+    lines.set(linewidth=0.0, hatch=hatch, zorder=_SET)
     # `add_artist` leaves the view alone; a forbidden set often has no end.
-    ax.add_artist(patch)
-    ax.add_artist(_line(outline.boundary, color=RED, linewidth=1.0, zorder=_EDGE))
+    ax.add_artist(face)
+    ax.add_artist(lines)
+    ax.add_container(Container((face, lines), label=label))
+    ax.add_artist(_line(outline.boundary, color=color, linewidth=1.0, zorder=_EDGE))
 
 
 def _expected(
-    ax: Axes, view: RuleView, claim: Expectation, label: str, dashes: object
+    ax: Axes,
+    view: RuleView,
+    claim: Expectation,
+    label: str,
+    dashes: object,
+    color: str,
 ) -> None:
     outline = view.outline(view.agrees)
     ax.add_artist(
-        _line(outline.boundary, color=GREEN, linewidth=0.8, zorder=_EXPECTED_EDGE)
+        _line(outline.boundary, color=color, linewidth=0.8, zorder=_EXPECTED_EDGE)
     )
     band = PathPatch(
         outline.fill,
-        facecolor=to_rgba(GREEN, 0.22),
+        facecolor=to_rgba(color, 0.22),
         edgecolor="none",
         zorder=_SET,
     )
@@ -154,7 +166,7 @@ def _expected(
         for mean, sd in zip(claim.means, claim.sds, strict=True)
     ]
     for line in lines:
-        line.set(linestyle=dashes)
+        line.set(linestyle=dashes, color=color)
     ax.add_container(Container((band, lines[0]), label=label))
 
 
@@ -175,14 +187,19 @@ def _mean_line(
     return _line(curves, color=GREEN, linewidth=1.8, zorder=_EXPECTED)
 
 
-def _foot(ax: Axes, view: RuleView, label: str) -> None:
+def _foot(ax: Axes, view: RuleView, label: str, color: str) -> None:
     x = np.linspace(*view.xlim, 1001)
     inside = np.where(view.applies(x), 0.0, np.nan)
     foot = np.column_stack([x, inside])
-    line = _line(foot, color=GREY, linewidth=5.0, alpha=0.6, label=label, zorder=_EDGE)
+    line = _line(foot, color=color, linewidth=5.0, alpha=0.6, label=label, zorder=_EDGE)
     line.set_transform(ax.get_xaxis_transform())
     line.set_solid_capstyle("butt")
     ax.add_artist(line)
+
+
+def _paler(color: str, alpha: float) -> tuple[float, ...]:
+    """The colour as it looks on white with this opacity."""
+    return tuple(1 - alpha * (1 - part) for part in to_rgb(color))
 
 
 def _why_not(rule: BoundRule, outputs: list[int]) -> str:
