@@ -86,6 +86,7 @@ class RuleConflict:
         is_reweighted: Whether those weights can be trusted.
         held_out: What it does to predictions of held-out rows; None when unknown.
         evidence: Its log Bayes factor, if asked for.
+        is_class: Whether the output is a class, which has no noise.
     """
 
     rule: str
@@ -102,6 +103,7 @@ class RuleConflict:
     is_reweighted: bool
     held_out: HeldOut | None
     evidence: Evidence | None = None
+    is_class: bool = False
 
     @property
     def status(self) -> str:
@@ -135,7 +137,8 @@ class RuleConflict:
         elif self.status == "agrees":
             yield f"{name} agrees with the data."
         else:
-            yield f"{name}: no row contradicts it beyond the noise."
+            noise = "" if self.is_class else " beyond the noise"
+            yield f"{name}: no row contradicts it{noise}."
         if self.rows_in_region == 0:
             yield (
                 "No data row lies in its region, so data can contradict it only from "

@@ -118,6 +118,7 @@ class _Side:
             pareto_k=there.pareto_k,
             is_reweighted=there.is_trusted,
             held_out=held_out,
+            is_class=bound.schema.classes is not None,
         )
 
     def _without(self) -> Removal:
