@@ -13,6 +13,7 @@ from ocbnn.tables import Profile, open_table
 
 # A column of at most so many values is a choice among them.
 _FEW_CLASSES, _FEW_LEVELS = 10, 20
+_COUNTS = "it numbers the rows"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,15 +129,22 @@ def propose(data: Path, out: Path, output: str | None = None) -> Start:
 def _propose(data: Path, out: Path, profiles: dict[str, Profile], output: str) -> Start:
     _refuse_useless(data, profiles[output])
     inputs, categories, left_out = [], [], {}
+    counting = []
     for name, profile in profiles.items():
         if name == output:
             continue
         if why := _why_not(profile):
             left_out[name] = why
+            if why == _COUNTS:
+                counting.append(name)
             continue
         inputs.append(name)
         if profile.kind == "text":
             categories.append(name)
+    if not inputs and counting:
+        # Days or steps may well be what it depends on.
+        inputs = [counting[0]]
+        del left_out[counting[0]]
     if not inputs:
         raise DataError(
             f"{data}: there is no column to predict {output!r} from. Left out: "
@@ -184,5 +192,5 @@ def _why_not(profile: Profile) -> str:
         return f"it holds {profile.distinct} different words"
     span = profile.high - profile.low + 1
     if profile.whole and profile.distinct == profile.rows == span:
-        return "it numbers the rows"
+        return _COUNTS
     return ""
