@@ -1,70 +1,141 @@
-"""The figure that a person takes away: the same view, with rules and without."""
+"""The figure that a person takes away: the page's view, with rules and without."""
 
+import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.special import softmax
+from matplotlib.ticker import MaxNLocator
 
 from ocbnn import plots
-from ocbnn.plots.style import HUES, tidy
+from ocbnn.plots.style import GREY, HUES, INK, SMALL, tidy
 from ocbnn.projects.columns import Rows
+from ocbnn.rules import BoundRule
+from ocbnn.studio.answers import answered
+from ocbnn.studio.layers import layer_of
 from ocbnn.studio.window import Window
 
-_DRAWS, _SHOWN = 400, 12
+_SHOWN = 12
 _TITLES = {"with": "with rules", "without": "without rules"}
+_LOOKS = {"with": plots.CONSTRAINED, "without": plots.BASELINE}
+# Rows beyond which points are smaller and paler, so that functions are seen.
+_MANY = 200
 
 
-def draw(models: dict[str, Any], seen: Window, rows: Rows) -> Figure:
-    """One picture for each fitted model."""
+def draw(
+    models: dict[str, Any], seen: Window, rows: Rows, colours: Sequence[int]
+) -> Figure:
+    """One picture for each fitted model.
+
+    Args:
+        models: The one with rules comes first.
+        seen: The view.
+        rows: The data.
+        colours: Of the rules, in their order.
+    """
     fig = plots.figure(4.6 * len(models), 3.6)
     axes = fig.subplots(1, len(models), squeeze=False)[0]
-    for ax, (which, model) in zip(axes, models.items(), strict=True):
-        _draw(ax, which, model, seen, rows)
+    found = {which: answered(model, seen) for which, model in models.items()}
+    rules = _coloured(next(iter(models.values())).rules_, colours)
+    painted = None
+    for ax, which in zip(axes, models, strict=True):
+        if found[which]["kind"] == "map":
+            painted = _mean_map(ax, found, which, seen, rows)
+        elif found[which]["kind"] == "class-map":
+            _class_map(ax, found[which], seen, rows)
+        elif found[which]["kind"] == "classes":
+            _class_lines(ax, found[which], seen)
+        else:
+            _curve(ax, found[which], which, seen, rows)
+        if found[which]["kind"] == "curve":
+            _shade(ax, rules, seen)
+        else:
+            _regions(ax, rules, seen)
+        plots.legend(ax)
         ax.set_title(_TITLES[which], fontsize=9)
+    if painted is not None:
+        name = f"mean of {seen.schema.outputs[seen.output]}"
+        fig.colorbar(painted, ax=list(axes), label=name)
+    if held := _held(seen):
+        fig.supxlabel(held, fontsize=SMALL, color=GREY)
     return fig
 
 
-def _draw(ax: Axes, which: str, model: Any, seen: Window, rows: Rows) -> None:
-    X = seen.inputs
-    values = model.sample_functions(X, _DRAWS)
-    values = values.reshape(len(values), len(X), -1)
-    names = [seen.schema.inputs[index] for index in seen.shown]
-    if seen.schema.classes is not None:
-        chances = softmax(values, axis=-1).mean(axis=0)
-        if seen.is_map:
-            _class_map(ax, chances, seen, rows, model)
-        else:
-            _class_lines(ax, chances, seen)
-        return
-    output = seen.schema.outputs[seen.output]
-    if seen.is_map:
-        _mean_map(ax, values[..., seen.output], seen)
-        tidy(ax, (names[0], names[1]))
-        return
-    look = plots.CONSTRAINED if which == "with" else plots.BASELINE
-    plots.regression(
-        ax,
-        seen.axes[0],
-        values[..., seen.output],
-        X=rows.X[:, seen.shown[0]],
-        y=rows.y[:, seen.output].astype(float),
-        rules=model.rules_,
-        shown=_SHOWN,
-        names=(names[0], output),
-        input=seen.shown[0],
-        output=seen.output,
-        at=seen.at,
-        **{**look, "label": _TITLES[which]},
+def _coloured(
+    rules: Sequence[BoundRule], colours: Sequence[int]
+) -> list[tuple[BoundRule, str]]:
+    given = [*colours, *[5] * len(rules)]
+    return [(rule, HUES[c]) for rule, c in zip(rules, given, strict=False)]
+
+
+def _curve(
+    ax: Axes, found: dict[str, Any], which: str, seen: Window, rows: Rows
+) -> None:
+    x, color = seen.axes[0], _LOOKS[which]["color"]
+    band = lambda low, high, alpha, label: ax.fill_between(
+        x,
+        np.array(found[low], float),
+        np.array(found[high], float),
+        color=color,
+        alpha=alpha,
+        linewidth=0,
+        label=label,
+        zorder=1.0,
+    )
+    band("low", "high", 0.14, "95 % of new rows")
+    band("function_low", "function_high", 0.26, "95 % of functions")
+    for line in found["functions"][:_SHOWN]:
+        ax.plot(x, line, color=color, linewidth=0.6, alpha=0.6, zorder=1.5)
+    style = _LOOKS[which]["linestyle"]
+    ax.plot(
+        x, found["mean"], color=color, linestyle=style, lw=2.2, label="mean", zorder=3
+    )
+    size, alpha = _marks(len(rows.X))
+    ax.plot(
+        rows.X[:, seen.shown[0]],
+        rows.y[:, seen.output].astype(float),
+        "o",
+        color=INK,
+        markeredgecolor="white",
+        markeredgewidth=0.8 if alpha == 1 else 0.0,
+        markersize=size,
+        alpha=alpha,
+        label="data",
+        zorder=2.0,
     )
     ax.set(xlim=seen.xlim, ylim=seen.limits)
+    tidy(ax, (seen.schema.inputs[seen.shown[0]], seen.schema.outputs[seen.output]))
 
 
-def _class_map(
-    ax: Axes, chances: np.ndarray, seen: Window, rows: Rows, model: Any
-) -> None:
-    table = chances.reshape(len(seen.axes[1]), len(seen.axes[0]), -1)
+def _shade(ax: Axes, rules: Sequence[tuple[BoundRule, str]], seen: Window) -> None:
+    plots.shade_rules(
+        ax,
+        [bound for bound, _ in rules],
+        seen.xlim,
+        seen.limits,
+        seen.shown[0],
+        seen.output,
+        at=seen.at,
+        colors=[color for _, color in rules],
+        with_legend=False,
+    )
+
+
+def _class_lines(ax: Axes, found: dict[str, Any], seen: Window) -> None:
+    for number, label in enumerate(found["classes"]):
+        color = HUES[number % len(HUES)]
+        low, high = (np.array(found[end][number], float) for end in ("low", "high"))
+        ax.fill_between(seen.axes[0], low, high, color=color, alpha=0.13, linewidth=0)
+        line = found["probability"][number]
+        ax.plot(seen.axes[0], line, color=color, label=f"{label}, with 95 % of draws")
+    ax.set(xlim=seen.xlim, ylim=(0, 1))
+    tidy(ax, (seen.schema.inputs[seen.shown[0]], "probability"))
+
+
+def _class_map(ax: Axes, found: dict[str, Any], seen: Window, rows: Rows) -> None:
+    table = np.moveaxis(np.array(found["probability"], float), 0, -1)
     first, second = seen.shown
     plots.class_map(
         ax,
@@ -74,24 +145,71 @@ def _class_map(
         classes=seen.schema.classes or (),
         X=rows.X[:, [first, second]],
         y=rows.y,
-        rules=model.rules_,
         names=(seen.schema.inputs[first], seen.schema.inputs[second]),
         inputs=(first, second),
-        at=seen.at,
+        with_legend=False,
     )
 
 
-def _class_lines(ax: Axes, chances: np.ndarray, seen: Window) -> None:
-    classes = seen.schema.classes or ()
-    for number, (label, line) in enumerate(zip(classes, chances.T, strict=True)):
-        color = HUES[number % len(HUES)]
-        ax.plot(seen.axes[0], line, color=color, label=str(label))
-    ax.set(xlim=seen.xlim, ylim=(0, 1))
-    tidy(ax, (seen.schema.inputs[seen.shown[0]], "probability"))
-    plots.legend(ax)
+def _mean_map(
+    ax: Axes, found: dict[str, Any], which: str, seen: Window, rows: Rows
+) -> Any:
+    """A map whose colours mean the same beside its neighbour."""
+    tables = {one: np.array(said["z"], float) for one, said in found.items()}
+    low = min(float(table.min()) for table in tables.values())
+    high = max(float(table.max()) for table in tables.values())
+    levels = MaxNLocator(12).tick_values(low, high if high > low else low + 1)
+    drawn = ax.contourf(*seen.axes, tables[which], levels=levels, cmap="cividis")
+    first, second = seen.shown
+    size, alpha = _marks(len(rows.X))
+    ax.scatter(
+        rows.X[:, first],
+        rows.X[:, second],
+        s=size**2,
+        color=INK,
+        edgecolors="white",
+        linewidths=0.6,
+        alpha=alpha,
+        label="data",
+        zorder=2.0,
+    )
+    ax.set(xlim=seen.xlim, ylim=seen.limits)
+    tidy(ax, (seen.schema.inputs[first], seen.schema.inputs[second]))
+    return drawn
 
 
-def _mean_map(ax: Axes, values: np.ndarray, seen: Window) -> None:
-    table = values.mean(axis=0).reshape(len(seen.axes[1]), len(seen.axes[0]))
-    drawn = ax.contourf(seen.axes[0], seen.axes[1], table, levels=12, cmap="cividis")
-    ax.figure.colorbar(drawn, ax=ax, label=seen.schema.outputs[seen.output])
+def _regions(ax: Axes, rules: Sequence[tuple[BoundRule, str]], seen: Window) -> None:
+    """Where rules speak, in their own colours."""
+    for bound, color in rules:
+        if not bound.is_checkable:
+            continue
+        layer = layer_of(bound, seen)
+        if layer["line"] is None:
+            continue
+        x, y = (np.array(layer["line"][end], float) for end in "xy")
+        ax.plot(x, y, color="white", linewidth=3.6, zorder=2.5)
+        label = f"“{bound.name}”: {layer['label']}"
+        ax.plot(x, y, color=color, linewidth=1.8, label=label, zorder=2.6)
+
+
+def _marks(rows: int) -> tuple[float, float]:
+    """How large and how opaque points are."""
+    if rows <= _MANY:
+        return 5.5, 1.0
+    return 3.5, max(0.12, (_MANY / rows) ** 0.5)
+
+
+def _held(seen: Window) -> str:
+    """Where the inputs are held that are not shown."""
+    others = [
+        (name, value)
+        for place, (name, value) in enumerate(
+            zip(seen.schema.inputs, seen.at.tolist(), strict=True)
+        )
+        if place not in seen.shown
+    ]
+    # A column of names is as many inputs as it has names, each 1 or 0.
+    plain = [f"{n} {v:.4g}" for n, v in others if not ("=" in n and v in (0.0, 1.0))]
+    named = [n.replace("=", " ") for n, v in others if "=" in n and v == 1.0]
+    said = ", ".join([*plain, *named])
+    return textwrap.fill(f"Others at: {said}", 110) if said else ""

@@ -87,7 +87,8 @@ def _figure(asked: dict[str, Any]) -> dict[str, Any]:
         if model.schema_ != seen.schema:
             raise OcbnnError("the columns have changed since the fit. Fit again.")
         models[which] = model
-    save(draw(models, seen, found.rows), Path(asked["path"]))
+    colours = [rule.colour for rule in found.document.active]
+    save(draw(models, seen, found.rows, colours), Path(asked["path"]))
     return {}
 
 
