@@ -7,6 +7,7 @@ takes nothing with it; what it said last is told, and the server lives.
 import asyncio
 import contextlib
 import json
+import secrets
 import signal
 import sys
 from collections import deque
@@ -14,6 +15,7 @@ from typing import Any
 
 from ocbnn.core.errors import OcbnnError
 from ocbnn.studio.sessions import Session
+from ocbnn.studio.telling import nothing_drawn
 
 _LINE = 2**26  # bytes of a line that a process may say
 _GENTLE_SECONDS = 10.0
@@ -64,6 +66,7 @@ class Fits:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._said: dict[str, dict[str, Any]] = {}
+        self._stopping: set[str] = set()
 
     def is_busy(self, session: Session) -> bool:
         """Whether a fit of it runs or waits."""
@@ -78,8 +81,11 @@ class Fits:
         message = "Another fit is running; this one waits."
         first = {"state": "waiting", "message": message, "stage": "", "note": ""}
         empty = dict.fromkeys(("share", "rate", "left"))
-        self._say(session, {**first, **empty, "text": text, "quick": quick})
-        task = asyncio.create_task(self._run(session, quick))
+        run = secrets.token_hex(4)
+        said = {"text": text, "quick": quick, "run": run}
+        self._say(session, {**first, **empty, **said})
+        options = ["--run", run, *(["--quick"] if quick else [])]
+        task = asyncio.create_task(self._run(session, options))
         self._tasks[session.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(session.id, None))
 
@@ -89,6 +95,7 @@ class Fits:
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(signal.SIGINT)
+            self._stopping.add(session.id)
             self._say(session, {"message": "Stopping; what was drawn is kept."})
         elif session.id in self._tasks:
             self._tasks[session.id].cancel()
@@ -106,28 +113,35 @@ class Fits:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
 
-    async def _run(self, session: Session, quick: bool) -> None:
+    async def _run(self, session: Session, options: list[str]) -> None:
         async with self._turn:
             start = {"state": "running", "stage": "starting", "message": ""}
             self._say(session, start)
-            options = ["--quick"] if quick else []
             process = await _started("worker", str(session.folder), *options)
             self._processes[session.id] = process
             try:
                 words = asyncio.create_task(_last_words(process))
                 ended = await self._hear(session, process)
                 await process.wait()
-                if not ended:
+                if ended is not None:
+                    self._say(session, {**ended, "share": None, "left": None})
+                elif session.id in self._stopping:
+                    # It was still loading the library.
+                    message = nothing_drawn(session.folder)
+                    self._say(session, {"state": "stopped", "message": message})
+                else:
                     self._say(session, {"state": "failed", "message": await words})
             finally:
+                self._stopping.discard(session.id)
                 self._processes.pop(session.id, None)
                 session.keep_fit_state(self._said.get(session.id, {}))
 
     async def _hear(
         self, session: Session, process: asyncio.subprocess.Process
-    ) -> bool:
+    ) -> dict[str, Any] | None:
+        """Pass on what a fit says; how it ended, if it lived to say so."""
         assert process.stdout is not None
-        ended = False
+        ended = None
         async for line in process.stdout:
             said = json.loads(line)
             match said.pop("event"):
@@ -138,8 +152,7 @@ class Fits:
                 case "result":
                     self._listeners.tell(session.id, "result", {})
                 case "end":
-                    ended = True
-                    self._say(session, {**said, "share": None, "left": None})
+                    ended = said
         return ended
 
     def _say(self, session: Session, said: dict[str, Any], keep: bool = True) -> None:
@@ -159,6 +172,7 @@ class Looker:
         self._turn = asyncio.Lock()
         self._latest: dict[tuple[str, str, str], int] = {}
         self._number = 0
+        self._is_closed = False
 
     async def start(self) -> None:
         """Load the library before anyone asks."""
@@ -184,13 +198,22 @@ class Looker:
                 if self._latest.get(key) == number:
                     del self._latest[key]
 
+    def stop(self) -> None:
+        """Answer nothing any more: who waits is told at once."""
+        self._is_closed = True
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
     async def close(self) -> None:
         """End the process."""
-        if self._process is not None and self._process.returncode is None:
-            self._process.kill()
+        self.stop()
+        if self._process is not None:
             await self._process.wait()
 
     async def _ready(self) -> asyncio.subprocess.Process:
+        if self._is_closed:
+            raise CrashError("the studio is being closed.")
         if self._process is None or self._process.returncode is not None:
             self._process = await _started("looker", stdin=True)
             self._words = asyncio.create_task(_last_words(self._process))

@@ -123,8 +123,9 @@ class Studio:
         return Guard(made, hosts=hosts, port=port, token=token)
 
     def end_streams(self) -> None:
-        """Let pages that listen go, so that the server can end."""
+        """Let pages that listen or wait go, so that the server can end."""
         self._closing.set()
+        self._looker.stop()
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -333,8 +334,9 @@ def _spoken(handler: Handler) -> Handler:
             return JSONResponse({"error": f"{place}: {first['msg']}"}, 422)
         except OcbnnError as error:
             return JSONResponse({"error": str(error)}, 422)
-        except ClientDisconnect:
-            return Response(status_code=400)
+        except (ClientDisconnect, asyncio.CancelledError):
+            # The page is gone or the server ends: nobody reads how far it got.
+            return Response(status_code=503)
 
     return answer
 

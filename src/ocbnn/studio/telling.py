@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -31,6 +32,13 @@ def tell(event: str, **said: Any) -> None:
             sys.stdout.flush()
         except (BrokenPipeError, ValueError):
             os._exit(1)
+
+
+def nothing_drawn(session: Path) -> str:
+    """What a person hears who stopped a fit too early."""
+    kept = (session / "result.json").exists()
+    before = " What is shown is the fit before, which is kept." if kept else ""
+    return f"Stopped before anything was drawn.{before}"
 
 
 class Teller:
