@@ -189,6 +189,8 @@ def test_a_fit_is_told_of_and_shown_as_it_goes(fitted):
     assert other["rules"][0]["violation"] > 0.2
     assert one["scores"]["rmse"] < 0.3
     assert "gap" in state["result"]["conflicts"]
+    assert "refit" not in state["result"]["conflicts"]
+    assert state["result"]["rows"].startswith("Fitted to 6 rows.")
     (proved,) = state["result"]["certificates"]
     assert proved["holds"] > 0.9
 
@@ -254,10 +256,34 @@ def test_figures_and_the_report_are_taken_away(studio, fitted):
     assert png.startswith(b"\x89PNG")
     assert b"<svg" in studio.ask(f"{session}/files/figure.svg")[2]
     page = studio.ask(f"{session}/files/report.html")[2].decode()
-    assert "Verdict" in page
+    assert "With rules: The draws" in page
+    assert "gap: if -0.3" in page
+    assert "broken without" in page
+    assert "typical error (RMSE)" in page
     assert "data:image/png;base64," in page
     assert "http" not in page.replace("http-equiv", "")
     assert studio.ask(f"{session}/files/model.ocbnn")[0] == 200
+
+
+def test_a_fit_that_is_stopped_too_early_leaves_the_one_before(studio, fitted):
+    session, _, before = fitted
+    assert before["fit"]["old"] is False
+    slow = {"algorithm": "nuts", "chains": 1, "warmup": 1_000_000, "draws": 10}
+    studio.save(session, lambda d: d.update(inference=slow, rules=[]))
+    studio.json(f"{session}/fit", {"quick": False})
+    assert studio.json(session)["fit"]["old"] is True
+    time.sleep(3.0)
+    studio.json(f"{session}/cancel", {})
+    _, after = studio.heard(session)
+    assert after["fit"]["state"] == "stopped"
+    assert "the fit before, which is kept" in after["fit"]["message"]
+    assert after["fit"]["old"] is True
+    assert after["result"] == before["result"]
+    assert studio.json(f"{session}/posterior", {})["with"]["mean"]
+    page = studio.ask(f"{session}/files/report.html")[2].decode()
+    assert "were changed after this fit" in page
+    assert "gap: if -0.3" in page
+    studio.save(session, lambda d: d.update(before["document"]))
 
 
 def test_what_needs_a_fit_says_so(studio):

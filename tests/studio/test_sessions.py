@@ -4,6 +4,7 @@ import os
 import signal
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -114,3 +115,43 @@ def test_ctrl_c_ends_the_studio_and_all_of_its_processes(tmp_path):
     assert studio.process.returncode == 130
     assert "Traceback" not in said
     assert str(folder) not in _processes()
+
+
+def test_ctrl_c_is_quiet_while_functions_are_computed(tmp_path):
+    with running(tmp_path / "studio") as studio:
+        session = studio.example("motion")
+        with ThreadPoolExecutor(3) as pool:
+            asked = [pool.submit(studio.ask, f"{session}/prior", {}) for _ in range(3)]
+            time.sleep(1.0)
+            studio.process.send_signal(signal.SIGINT)
+            started = time.monotonic()
+            _, said = studio.process.communicate(timeout=60)
+            assert time.monotonic() - started < 10
+            for one in asked:
+                one.exception()
+    assert studio.process.returncode == 130
+    assert "Traceback" not in said
+
+
+def test_a_column_that_counts_rows_is_an_input_where_there_is_no_other(store):
+    lines = ["day,y", *(f"{i},{2 + i * i / 3}" for i in range(1, 7))]
+    session = store.from_table("days.csv", "\n".join(lines).encode())
+    _, document = session.read()
+    assert document.data.inputs == ["day"]
+    assert checked(session.folder, document).problem == ""
+
+
+def test_columns_are_chosen_by_hand_where_none_can_be_proposed(store):
+    content = b"site,y\n" + b"a,1.5\n" * 6
+    session = store.from_table("same.csv", content)
+    _, document = session.read()
+    assert (document.data.inputs, document.data.output) == ([], ["y"])
+    problem = checked(session.folder, document).problem
+    assert problem == "inputs: name at least one column."
+
+
+def test_a_study_file_that_is_opened_again_keeps_its_title(store):
+    document, table = EXAMPLES["fig1-left"].make()
+    named = document.model_copy(update={"title": "My trial: dose, 2"})
+    first = store.from_document(named, table)
+    assert store.from_study(first.study).read()[1].title == "My trial: dose, 2"

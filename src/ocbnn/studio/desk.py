@@ -23,8 +23,9 @@ from ocbnn.studio.material import (
     shown_rows,
     study_for,
 )
+from ocbnn.studio.report import report_page
 from ocbnn.studio.sessions import Session, Store
-from ocbnn.studio.takeaway import python_code, report_page, study_archive
+from ocbnn.studio.takeaway import python_code, study_archive, study_file
 from ocbnn.studio.window import Window
 from ocbnn.tables import Profile
 
@@ -101,10 +102,12 @@ class Desk:
         """How the fit goes, and whether it is of what is written now."""
         if document is None:
             _, document = session.read()
-        said = self._fits.state(session)
-        text = said.get("text")
-        stale = text is not None and text != study_text(document)
-        return {**{key: said.get(key) for key in _TOLD}, "stale": stale}
+        said, found = self._fits.state(session), session.found()
+        return {
+            **{key: said.get(key) for key in _TOLD},
+            "stale": found is not None and _is_stale(found, document),
+            "old": found is not None and found.get("run") != said.get("run"),
+        }
 
     def rows(self, session: Session) -> dict[str, Any]:
         """Rows for a plot."""
@@ -161,7 +164,6 @@ class Desk:
         found = await run_in_threadpool(checked, session.folder, document)
         if found.problem:
             raise SettingError(found.problem)
-        session.result.unlink(missing_ok=True)
         self._fits.start(session, study_text(document), quick=quick)
 
     async def file(self, session: Session, name: str) -> tuple[bytes | Path, str]:
@@ -173,32 +175,34 @@ class Desk:
         """
         media = _MEDIA[name]
         _, document = session.read()
+        result = session.found()
+        quick = bool(result and result["quick"] and not _is_stale(result, document))
         if name == "study.toml":
-            return study_text(document).encode(), media
+            return study_file(document, quick=quick).encode(), media
         if name == "study.zip":
-            return study_archive(session.folder, document), media
+            return study_archive(session.folder, document, quick=quick), media
         if name == "code.py":
             study = study_for(session.folder, document)
-            return python_code(document, study).encode(), media
-        result = session.found()
+            return python_code(document, study, quick=quick).encode(), media
         model = RunFolder(session.run("with")).model
         if result is None or not result.get("with") or not model.is_file():
             raise SettingError(f"{name} needs a fit. Fit first.")
         if name == "model.ocbnn":
             return model, media
+        fitted = _fitted(result, document)
         picture = session.folder / "figure"
         await self._looker.ask(
             "file",
             "figure",
             session,
-            document=document.model_dump(mode="json"),
+            document=fitted.model_dump(mode="json"),
             runs=[one for one in ("with", "without") if result.get(one)],
             path=str(picture),
         )
         if name != "report.html":
             return session.folder / name, media
         png = picture.with_suffix(".png").read_bytes()
-        page = report_page(document, result, png)
+        page = report_page(fitted, result, png, stale=_is_stale(result, document))
         return page.encode(), media
 
     def _seen(self, session: Session, view: View | None) -> tuple[Checked, Window]:
@@ -212,6 +216,19 @@ class Desk:
 def _viewed(session: Session, view: View | None) -> Document:
     _, document = session.read()
     return document if view is None else document.model_copy(update={"view": view})
+
+
+def _is_stale(found: dict[str, Any], document: Document) -> bool:
+    """Whether the last fit is of something else than what is written now."""
+    said = lambda d: study_text(d.model_copy(update={"title": ""}))
+    return said(_fitted(found, document)) != said(document)
+
+
+def _fitted(found: dict[str, Any], document: Document) -> Document:
+    """The document as it was fitted, seen as it is looked at now."""
+    was = Document.model_validate(found.get("document") or document.model_dump())
+    same = was.data == document.data
+    return was.model_copy(update={"view": document.view}) if same else was
 
 
 def _classes(found: Checked) -> list[Any] | None:

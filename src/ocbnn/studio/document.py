@@ -5,11 +5,14 @@ found by reading the study file made of it, as the command line would.
 """
 
 import json
+import re
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 _MOST_RULES, _MOST_TEXT = 200, 4000
+_MADE = ": a study made in the studio."
+_TITLE = re.compile(rf"# (.+){re.escape(_MADE)}")
 
 
 class _Part(BaseModel):
@@ -76,6 +79,12 @@ class Document(_Part):
         return [rule for rule in self.rules if rule.on]
 
 
+def title_in(text: str) -> str | None:
+    """The title of a study file that was made here."""
+    found = _TITLE.match(text)
+    return found[1] if found else None
+
+
 def study_text(document: Document, *, with_rules: bool = True) -> str:
     """The study file that a document stands for."""
     sections = [
@@ -85,7 +94,7 @@ def study_text(document: Document, *, with_rules: bool = True) -> str:
         ("fit", document.fit),
     ]
     title = " ".join(document.title.split())
-    blocks = [f"# {title}: a study made in the studio. Run: ocbnn fit study.toml"]
+    blocks = [f"# {title}{_MADE} Run: ocbnn fit study.toml"]
     for name, values in sections:
         blocks += _section(name, values, document)
     for rule in document.active if with_rules else ():

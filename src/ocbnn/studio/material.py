@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ _STUDY = Path("study.toml")
 # Tables kept in memory, most recently used.
 _KEPT = 64
 _MOST_SHOWN, _FIRST = 2000, 8
+_PLACE = re.compile(r"^study\.toml(?:, line \d+)?, \[\w+\] (\w+): ")
 
 
 @functools.lru_cache(_KEPT)
@@ -192,5 +194,5 @@ def _line(
 
 
 def _plain(error: OcbnnError, folder: Path) -> str:
-    """A message without the folder that a person has never seen."""
-    return str(error).replace(f"{folder}/", "")
+    """A message without files and folders that a person has never seen."""
+    return _PLACE.sub(r"\1: ", str(error).replace(f"{folder}/", ""))

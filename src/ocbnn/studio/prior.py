@@ -54,7 +54,8 @@ class Prior:
             return ""
         return (
             f"Before the data: cut short at {self.reached:.0%} of the rules' strength. "
-            "They leave little of what the network does by itself; a fit will obey."
+            "They leave little of what the network does by itself; a fit takes its "
+            "time, and says how far it obeys."
         )
 
 

@@ -24,6 +24,7 @@ from ocbnn.studio.document import (
     Document,
     RuleLine,
     study_text,
+    title_in,
 )
 from ocbnn.studio.material import profiles_of
 
@@ -51,8 +52,23 @@ class Session:
         return self.folder / "study.toml"
 
     def run(self, which: str) -> Path:
-        """The folder of the fit with rules, or of that without."""
+        """The folder of the last fit with rules, or of that without."""
         return self.folder / which
+
+    def coming(self, which: str) -> Path:
+        """The folder of a fit that has not replaced the last one yet."""
+        return self.folder / "coming" / which
+
+    def has_come(self, which: str) -> None:
+        """Put a fit in the place of the last one, if it was made beside it."""
+        coming, here = self.coming(which), self.run(which)
+        if coming.is_dir():
+            old = self.folder / "coming" / f"old-{which}"
+            shutil.rmtree(old, ignore_errors=True)
+            if here.exists():
+                here.rename(old)
+            coming.rename(here)
+            shutil.rmtree(old, ignore_errors=True)
 
     @property
     def result(self) -> Path:
@@ -168,23 +184,11 @@ class Store:
             else:
                 replace_file(path, content)
             try:
-                start = propose(path, session.study)
+                data = _first_choice(path, session.study)
             except OcbnnError as error:
                 text = str(error).replace(f"{session.folder}/", "")
                 raise type(error)(text) from None
-            session.write(
-                Document(
-                    title=Path(name).stem,
-                    data=DataChoice(
-                        file=path.name,
-                        inputs=start.inputs,
-                        output=[start.output],
-                        task=start.task,  # pyright: ignore
-                        categories=start.categories,
-                        missing="drop" if start.has_gaps else "refuse",
-                    ),
-                )
-            )
+            session.write(Document(title=Path(name).stem, data=data))
             return session
 
     def from_study(self, path: Path) -> Session:
@@ -235,6 +239,31 @@ class _Making:
             shutil.rmtree(self._session.folder, ignore_errors=True)
 
 
+def _first_choice(table: Path, study: Path) -> DataChoice:
+    """What could be learned from a table; where nothing can, a person chooses.
+
+    Raises:
+        OcbnnError: When it cannot be read, or there is nothing to choose from.
+    """
+    try:
+        start = propose(table, study)
+    except OcbnnError:
+        profiles = profiles_of(table)
+        if len(profiles) < 2:
+            raise
+        output = list(profiles)[-1]
+        task = "classification" if profiles[output].kind == "text" else "regression"
+        return DataChoice(file=table.name, inputs=[], output=[output], task=task)
+    return DataChoice(
+        file=table.name,
+        inputs=start.inputs,
+        output=[start.output],
+        task=start.task,  # pyright: ignore
+        categories=start.categories,
+        missing="drop" if start.has_gaps else "refuse",
+    )
+
+
 def _document(study: Study, table: Path) -> Document:
     said = study.said
     data = said.data
@@ -243,7 +272,7 @@ def _document(study: Study, table: Path) -> Document:
         inputs = [name for name in profiles_of(table) if name not in data.output]
     colours = RULE_COLOURS[data.task]
     return Document(
-        title=study.source.path.stem,
+        title=(title_in(study.source.text) or study.source.path.stem)[:200],
         data=DataChoice(
             file=table.name,
             inputs=inputs,

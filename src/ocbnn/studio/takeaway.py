@@ -1,50 +1,43 @@
-"""What a person takes away: the study, code that does the same, and a report."""
+"""What a person takes away: the study, and code that does the same."""
 
-import base64
-import html
 import io
 import textwrap
 import zipfile
 from pathlib import Path
-from typing import Any
 
 from ocbnn.inference import PLANS
-from ocbnn.projects.reporting import web_page
 from ocbnn.projects.study import Study
 from ocbnn.studio.document import Document, study_text
 
 
-def study_archive(folder: Path, document: Document) -> bytes:
+def study_file(document: Document, *, quick: bool) -> str:
+    """The study file, with what a person must know to use it.
+
+    Args:
+        document: What it says.
+        quick: Whether the last fit was a quick look.
+    """
+    notes = [_beside(document)]
+    if quick:
+        notes.append("# The quick look's numbers: ocbnn fit study.toml --quick")
+    first, rest = study_text(document).split("\n", 1)
+    return "\n".join([first, *notes, rest])
+
+
+def study_archive(folder: Path, document: Document, *, quick: bool) -> bytes:
     """The study file and its table, ready for the command line."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("study.toml", study_text(document))
+        archive.writestr("study.toml", study_file(document, quick=quick))
         archive.write(folder / document.data.file, document.data.file)
     return content.getvalue()
 
 
-def report_page(document: Document, result: dict[str, Any], picture: bytes) -> str:
-    """A web page with everything in it."""
-    image = base64.b64encode(picture).decode()
-    one, other = result["with"], result.get("without")
-    parts = [
-        f'<p><img alt="The functions, with rules and without" '
-        f'src="data:image/png;base64,{image}"></p>',
-        _verdict(one),
-        _rules(one, other, result.get("certificates") or []),
-        _scores(one, other),
-        _block("Rules and data", result.get("conflicts", "")),
-        _block("All of the report", result.get("report", "")),
-        _block("The study", study_text(document)),
-    ]
-    return web_page(document.title, "\n".join(parts))
-
-
-def python_code(document: Document, study: Study) -> str:
+def python_code(document: Document, study: Study, *, quick: bool) -> str:
     """A script that fits the same model."""
     data, said = document.data, study.said
     kind = "OCBNNClassifier" if study.is_classification else "OCBNNRegressor"
-    read = "read_parquet" if data.file.endswith(".parquet") else "read_csv"
+    is_parquet = data.file.lower().endswith(".parquet")
     settings = [
         f"rules={_rule_list(document)}",
         f"outputs={list(data.output)!r}",
@@ -70,11 +63,17 @@ def python_code(document: Document, study: Study) -> str:
     lines = [
         f'"""{document.title}: the same fit in Python."""',
         "",
+        *_notes(document, study, quick),
+        "",
+        *(["import duckdb"] * is_parquet),
         "import pandas as pd",
         "",
         "import ocbnn",
         "",
-        f"table = pd.{read}({data.file!r})",
+        # pandas alone would need yet another library to read it.
+        f"table = duckdb.read_parquet({data.file!r}).df()"
+        if is_parquet
+        else f"table = pd.read_csv({data.file!r})",
         *([f"table = table.dropna(subset={inputs + output!r})"] * _drops(document)),
         f"X = table[{inputs!r}]",
         *_categories(document),
@@ -87,11 +86,25 @@ def python_code(document: Document, study: Study) -> str:
         "print(model.report())",
         "print(model.check_rules())" if document.active else "",
     ]
-    if said.fit.holdout:
-        lines.insert(
-            1, f"# The study also holds out {said.fit.holdout:.0%} of the rows."
-        )
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _notes(document: Document, study: Study, quick: bool) -> list[str]:
+    holdout = study.said.fit.holdout
+    notes = [
+        _beside(document),
+        "# Besides ocbnn it needs pandas: pip install pandas",
+    ]
+    if holdout:
+        notes.append(f"# The study also holds out {holdout:.0%} of the rows.")
+    if quick:
+        notes.append("# This is the whole fit; the quick look was a shorter run of it.")
+    return notes
+
+
+def _beside(document: Document) -> str:
+    file = document.data.file
+    return f"# It reads {file}, which is in study.zip: keep both in one folder."
 
 
 def _drops(document: Document) -> bool:
@@ -120,48 +133,3 @@ def _inference(document: Document, study: Study) -> str:
         return f"ocbnn.{study.inference!r}"
     name = PLANS[str(document.inference.get("algorithm", "nuts")).lower()].__name__
     return f"ocbnn.{name}({', '.join(f'{k}={v!r}' for k, v in asked.items())})"
-
-
-def _verdict(one: dict[str, Any]) -> str:
-    said = "".join(f"<li>{html.escape(s)}</li>" for s in one["verdict"]["sentences"])
-    return f"<h2>Verdict: {html.escape(one['verdict']['status'])}</h2><ul>{said}</ul>"
-
-
-def _rules(
-    one: dict[str, Any], other: dict[str, Any] | None, proved: list[dict[str, Any]]
-) -> str:
-    proofs = {found["rule"]: found["sentence"] for found in proved}
-    rows = [
-        (found["rule"], _share(found["violation"]), proofs.get(found["rule"], ""))
-        for found in one["rules"]
-    ]
-    head = ("rule", "broken in this share of its region", "proved")
-    return f"<h2>Rules</h2>{_table(head, rows)}" if rows else ""
-
-
-def _scores(one: dict[str, Any], other: dict[str, Any] | None) -> str:
-    rows = [
-        (name, f"{value:.4g}", _number((other or {}).get("scores", {}).get(name)))
-        for name, value in one["scores"].items()
-    ]
-    return f"<h2>Scores</h2>{_table(('', 'with rules', 'without'), rows)}"
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.2%}"
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
-
-
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    line = lambda cells, tag: "".join(
-        f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells
-    )
-    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
-    return f"<table><tr>{line(head, 'th')}</tr>{body}</table>"
-
-
-def _block(title: str, text: str) -> str:
-    return f"<h2>{title}</h2><pre>{html.escape(text)}</pre>" if text else ""

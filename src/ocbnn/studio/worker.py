@@ -2,7 +2,7 @@
 
 Started by the server as `python -m ocbnn.studio.worker FOLDER`. It tells of its
 progress, and writes what it finds to the session's folder. SIGINT ends it gently: what
-was drawn until then is kept.
+was drawn until then is kept. What was found before is there until something new is.
 """
 
 import argparse
@@ -13,10 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ocbnn.core.errors import OcbnnError
-from ocbnn.studio.telling import tell
-
-# Proofs are a bonus: as many draws as take a moment.
-_PROVED_DRAWS, _PROVED_BOXES = 100, 512
+from ocbnn.studio.telling import nothing_drawn, tell
 
 
 def main() -> int:
@@ -24,28 +21,35 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--run", default="")
     asked = parser.parse_args()
     try:
         warnings.simplefilter("ignore")
-        state = _run(asked.folder, quick=asked.quick)
+        state = _run(asked.folder, asked.run, quick=asked.quick)
         tell("end", state=state, message="")
     except KeyboardInterrupt:
-        tell("end", state="stopped", message="Stopped before anything was drawn.")
+        tell("end", state="stopped", message=nothing_drawn(asked.folder))
     except OcbnnError as error:
         message = str(error).replace(f"{asked.folder}/", "")
         tell("end", state="failed", message=message)
     return 0
 
 
-def _run(folder: Path, *, quick: bool) -> str:
+def _run(folder: Path, run: str, *, quick: bool) -> str:
     # Imported here, so that a stop while the library loads is gentle as well.
     from ocbnn.storage import replace_file  # noqa: PLC0415
     from ocbnn.studio.document import study_text  # noqa: PLC0415
+    from ocbnn.studio.findings import (  # noqa: PLC0415
+        broken_without,
+        certificates,
+        conflicts,
+    )
     from ocbnn.studio.sessions import Session  # noqa: PLC0415
 
     session = Session(folder.name, folder)
     _, document = session.read()
-    result: dict[str, Any] = {"quick": quick, "with": None, "without": None}
+    result: dict[str, Any] = {"run": run, "quick": quick}
+    result |= {"document": document.model_dump(mode="json"), "without": None}
     result |= {"conflicts": "", "certificates": [], "report": ""}
 
     def keep(**more: Any) -> None:
@@ -58,22 +62,25 @@ def _run(folder: Path, *, quick: bool) -> str:
     rules = bool(document.active)
     stage = "fitting with your rules" if rules else "fitting; there are no rules"
     one, stopped = _fit(session.study, session, document, "with", stage, quick)
-    keep(**{"with": one, "report": one.pop("text")})
+    keep(**{"with": one, "report": one.pop("text"), "rows": one.pop("rows")})
     if stopped:
         return "stopped"
     if not rules:
         return "done"
     stage = "fitting without rules, to compare"
-    other, stopped = _fit(bare, session, document, "without", stage, quick)
-    other.pop("text")
-    other["rules"] = _broken_without(session)
+    try:
+        other, stopped = _fit(bare, session, document, "without", stage, quick)
+    except KeyboardInterrupt:
+        return "stopped"
+    other.pop("text"), other.pop("rows")
+    other["rules"] = broken_without(session)
     keep(without=other)
     if stopped:
         return "stopped"
-    for word, look in (("conflicts", _conflicts), ("certificates", _certificates)):
+    for word, look in (("conflicts", conflicts), ("certificates", certificates)):
         tell("progress", stage=look.__doc__, note="", share=None, rate=None, left=None)
         try:
-            keep(**{word: look(session.run("with"))})
+            keep(**{word: look(session)})
         except KeyboardInterrupt:
             return "done"
     return "done"
@@ -83,7 +90,9 @@ def _fit(
     study: Path, session: Any, document: Any, which: str, stage: str, quick: bool
 ) -> tuple[dict[str, Any], bool]:
     from ocbnn.projects.fitting import fit_study  # noqa: PLC0415
+    from ocbnn.projects.folder import RunFolder  # noqa: PLC0415
     from ocbnn.studio.answers import summed_up  # noqa: PLC0415
+    from ocbnn.studio.findings import found_by  # noqa: PLC0415
     from ocbnn.studio.material import checked  # noqa: PLC0415
     from ocbnn.studio.telling import Teller  # noqa: PLC0415
 
@@ -91,101 +100,23 @@ def _fit(
     look = None
     if seen is not None:
         look = lambda found: summed_up(found.functions(seen.inputs), seen)
+    # The last fit is gone on with if it is the same; else it stays until this one has
+    # something to show.
+    here = RunFolder(session.run(which))
+    is_same = here.is_one and here.study.read_bytes() == study.read_bytes()
+    is_same = is_same and here.run().quick == quick
     found = fit_study(
         study,
-        session.run(which),
+        here.path if is_same else session.coming(which),
         quick=quick,
         force=True,
         progress=Teller(stage, which, look),
     )
     if found is None:
         raise TypeError("one process only")
-    return _one(found.document, found.summary), found.interrupted
-
-
-def _broken_without(session: Any) -> list[dict[str, Any]]:
-    """How far the rules are broken by the fit that never heard of them."""
-    from ocbnn.projects.folder import RunFolder  # noqa: PLC0415
-    from ocbnn.projects.predicting import load_model  # noqa: PLC0415
-
-    one, other = (
-        load_model(RunFolder(session.run(which)).model) for which in ("with", "without")
-    )
-    return [
-        {"rule": check.rule, "violation": check.violation, "sentence": ""}
-        for check in other.check_rules(of=one)
-    ]
-
-
-def _one(document: dict[str, Any], summary: str) -> dict[str, Any]:
-    report = document["report"]
-    verdict = report["verdict"]
-    rules = [
-        {
-            "rule": one["rule"],
-            "violation": (one["check"] or {}).get("violation"),
-            "sentence": " ".join(one.get("advice") or ()),
-        }
-        for one in report["rules"].values()
-    ]
-    return {
-        "verdict": {"status": verdict["status"], "sentences": verdict["sentences"]},
-        "rules": rules,
-        "scores": _numbers(document["scores"]),
-        "seconds": report["fitted"].get("seconds"),
-        "text": summary,
-    }
-
-
-def _numbers(scores: dict[str, Any], head: str = "") -> dict[str, float]:
-    """Every score by name; those of several outputs are named after them."""
-    found: dict[str, float] = {}
-    for name, value in scores.items():
-        if isinstance(value, dict):
-            few = name == "outputs" and len(value) == 1
-            inner = next(iter(value.values())) if few else value
-            within = "" if few or name == "outputs" else f"{name} "
-            found |= _numbers(inner, head + within)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            found[head + name] = value
-    return found
-
-
-def _conflicts(run: Path) -> str:
-    """setting rules against the data"""  # noqa: D400, D403, D415 (shown as a stage)
-    from ocbnn.projects.folder import RunFolder  # noqa: PLC0415
-    from ocbnn.projects.predicting import load_model  # noqa: PLC0415
-
-    try:
-        return str(load_model(RunFolder(run).model).conflicts())
-    except OcbnnError as error:
-        return str(error)
-
-
-def _certificates(run: Path) -> list[dict[str, Any]]:
-    """proving what can be proved"""  # noqa: D400, D403, D415 (shown as a stage)
-    from ocbnn.estimators import certify  # noqa: PLC0415
-    from ocbnn.projects.folder import RunFolder  # noqa: PLC0415
-    from ocbnn.projects.predicting import load_model  # noqa: PLC0415
-
-    model = load_model(RunFolder(run).model)
-    found = certify(model, draws=_PROVED_DRAWS, boxes=_PROVED_BOXES)
-    proved = [
-        {
-            "rule": one.rule,
-            "holds": one.holds,
-            "broken": one.broken,
-            "undecided": one.undecided,
-            "sentence": f"{one.holds:.0%} of {len(one.draws)} draws are proved to keep "
-            "it at every input.",
-        }
-        for one in found.rules
-    ]
-    skipped = [
-        {"rule": name, "holds": None, "broken": None, "undecided": None, "sentence": s}
-        for name, s in found.skipped.items()
-    ]
-    return proved + skipped
+    if not is_same:
+        session.has_come(which)
+    return found_by(found), found.interrupted
 
 
 if __name__ == "__main__":

@@ -1,0 +1,142 @@
+"""The report of a fit, as one web page in the words of the studio."""
+
+import base64
+import html
+from typing import Any
+
+from ocbnn.projects.reporting import web_page
+from ocbnn.studio.document import Document, study_text
+
+_VERDICTS = {
+    "good": "The draws can be trusted",
+    "fair": "The draws are usable, with care",
+    "poor": "The draws cannot be trusted yet",
+    "unknown": "Nothing is known about the draws",
+}
+_SCORES = {
+    "rmse": "typical error (RMSE)",
+    "r2": "share of the variation explained (R²)",
+    "coverage_90": "share of rows inside their 90 % interval",
+    "accuracy": "share of rows told right",
+    "log_loss": "log loss",
+    "most_frequent": "share of the most frequent class",
+}
+QUICK = "A quick look: too short to judge by. Press Fit for an answer."
+_STALE = (
+    "Rules, data or settings were changed after this fit. This page is about the fit "
+    "and the study as it was then, which is below."
+)
+
+
+def report_page(
+    document: Document, result: dict[str, Any], picture: bytes, *, stale: bool
+) -> str:
+    """A web page with everything in it.
+
+    Args:
+        document: What was fitted.
+        result: What was found.
+        picture: The figure, as PNG.
+        stale: Whether something else is written by now.
+    """
+    image = base64.b64encode(picture).decode()
+    one, other = result["with"], result.get("without")
+    parts = [
+        _paragraph(QUICK) if result.get("quick") else "",
+        _paragraph(_STALE) if stale else "",
+        _paragraph(result.get("rows", "")),
+        f'<p><img alt="The functions, with rules and without" '
+        f'src="data:image/png;base64,{image}"></p>',
+        _verdict(one, "With rules" if one["rules"] else ""),
+        _rules(one, other, result.get("certificates") or []),
+        _scores(one, other),
+        _block("Do rules fight the data, or each other?", result.get("conflicts", "")),
+        _verdict(other, "Without rules") if other else "",
+        _block("All of the report", result.get("report", "")),
+        _block("The study", study_text(document)),
+    ]
+    return web_page(document.title, "\n".join(part for part in parts if part))
+
+
+def rows_in_words(rows: dict[str, Any]) -> str:
+    """Which rows were fitted to, and which were scored.
+
+    >>> rows_in_words({"fitted": 3347, "dropped": 0, "held_out": 0, "scored": 2000})
+    'Fitted to 3,347 rows. Scores are of 2,000 of them, chosen at random.'
+    """
+    said = f"Fitted to {rows['fitted']:,} rows"
+    if rows["dropped"]:
+        said += f"; {rows['dropped']:,} with gaps are left out"
+    if rows["held_out"]:
+        return f"{said}. Scores are of {rows['held_out']:,} rows that were kept back."
+    if rows["scored"] < rows["fitted"]:
+        return f"{said}. Scores are of {rows['scored']:,} of them, chosen at random."
+    return f"{said}. Scores are of the same rows."
+
+
+def _verdict(one: dict[str, Any], which: str) -> str:
+    said = "".join(f"<li>{html.escape(s)}</li>" for s in one["verdict"]["sentences"])
+    status = one["verdict"]["status"]
+    words = _VERDICTS.get(status) or str(status)
+    title = f"{which}: {words}" if which else words
+    return f"<h2>{html.escape(title)}</h2><ul>{said}</ul>"
+
+
+def _rules(
+    one: dict[str, Any], other: dict[str, Any] | None, proved: list[dict[str, Any]]
+) -> str:
+    proofs = {found["rule"]: found["sentence"] for found in proved}
+    bare = (other or {}).get("rules", [])
+    without = {found["rule"]: found["violation"] for found in bare}
+    rows = [
+        (
+            found.get("text") or found["rule"],
+            _share(found["violation"]),
+            _share(without.get(found["rule"])),
+            proofs.get(found["rule"], ""),
+        )
+        for found in one["rules"]
+    ]
+    head = ("rule", "broken with rules", "broken without", "proved")
+    title = "<h2>In how much of its region each rule is broken</h2>"
+    return f"{title}{_table(head, rows)}" if rows else ""
+
+
+def _scores(one: dict[str, Any], other: dict[str, Any] | None) -> str:
+    others = (other or {}).get("scores", {})
+    rows = [
+        (_score_name(name), f"{value:.4g}", _number(others.get(name)))
+        for name, value in one["scores"].items()
+    ]
+    return f"<h2>Scores</h2>{_table(('', 'with rules', 'without'), rows)}"
+
+
+def _score_name(key: str) -> str:
+    """A score for people; with several outputs its key begins with one of them."""
+    output, _, name = key.rpartition(" ")
+    words = _SCORES.get(name, name.replace("_", " "))
+    return f"{output}: {words}" if output else words
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.2%}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    line = lambda cells, tag: "".join(
+        f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells
+    )
+    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
+    return f"<table><tr>{line(head, 'th')}</tr>{body}</table>"
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{html.escape(text)}</p>" if text else ""
+
+
+def _block(title: str, text: str) -> str:
+    return f"<h2>{title}</h2><pre>{html.escape(text)}</pre>" if text else ""

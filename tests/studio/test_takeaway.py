@@ -1,0 +1,46 @@
+"""Study files and code that are taken away say what they need, and read it."""
+
+import io
+import tomllib
+
+import polars as pl
+import pytest
+
+from ocbnn.studio.material import study_for
+from ocbnn.studio.sessions import Store
+from ocbnn.studio.takeaway import python_code, study_file
+
+TABLE = pl.DataFrame(
+    {"dose": [i / 10 for i in range(30)], "who": ["ab"[i % 2] for i in range(30)]}
+).with_columns(effect=pl.col("dose") ** 2)
+
+
+@pytest.fixture(params=["csv", "parquet"])
+def session(request, tmp_path):
+    content = io.BytesIO()
+    getattr(TABLE, f"write_{request.param}")(content)
+    store = Store(tmp_path / "studio")
+    return store.from_table(f"trial.{request.param}", content.getvalue())
+
+
+def test_the_code_reads_its_table_with_what_ocbnn_brings(session, monkeypatch):
+    _, document = session.read()
+    code = python_code(document, study_for(session.folder, document), quick=True)
+    assert f"It reads {document.data.file}, which is in study.zip" in code
+    assert "quick look was a shorter run" in code
+    monkeypatch.chdir(session.folder)
+    # Other readers of Parquet may not be installed.
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    found = {}
+    exec(code.partition("model =")[0], found)
+    assert list(found["X"].columns) == ["dose", "who=a", "who=b"]
+    assert found["y"].tolist() == TABLE["effect"].to_list()
+
+
+def test_the_study_file_names_its_table_and_what_gives_a_quick_looks_numbers(session):
+    _, document = session.read()
+    text = study_file(document, quick=True)
+    assert f"# It reads {document.data.file}" in text
+    assert "ocbnn fit study.toml --quick" in text
+    assert "--quick" not in study_file(document, quick=False)
+    assert tomllib.loads(text)["data"]["file"] == document.data.file
