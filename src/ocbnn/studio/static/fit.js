@@ -150,9 +150,17 @@ export function setUpFit(node, store, display) {
     const { inference, fit, data } = store.document;
     renderOnce(algorithm, [inference, store.state.choice], () => algorithmFields(store));
     renderOnce(more, [fit, data.task], () => moreFields(store));
-    renderOnce(result, store.state.result ?? 0, () => resultParts(store.state.result));
+    renderResult();
     runner.render();
   };
+  const renderResult = () => {
+    const isOld = Boolean(store.state.fit?.old);
+    result.classList.toggle("old", isOld);
+    renderOnce(result, [store.state.result ?? 0, isOld], () => resultParts(store.state.result, isOld));
+  };
   store.on("state document", render);
-  store.on("fit", () => runner.render());
+  store.on("fit", () => {
+    renderResult();
+    runner.render();
+  });
 }

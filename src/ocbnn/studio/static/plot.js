@@ -1,9 +1,9 @@
 /** One plot, or two side by side, of everything that is known in the view. */
 
-import { byId } from "./dom.js";
+import { byId, el } from "./dom.js";
 import { catchEdges } from "./edges.js";
 import { axis, faded, hue, page } from "./look.js";
-import { functionTraces, layerTraces, rowTraces } from "./traces.js";
+import { endsOf, functionTraces, layerTraces, rowTraces } from "./traces.js";
 import { isClasses, labelsOf, rowsShown, viewOf } from "./view.js";
 
 const { Plotly } = window;
@@ -74,6 +74,8 @@ export class Plot {
   #plans() {
     const { show } = this.display;
     const shown = WHICH.filter((which) => show[which] && this.sources[which]);
+    // Until a fit has something to show, what it starts from.
+    if (!shown.length && this.sources.isRunning && this.sources.prior) shown.push("prior");
     const isMap = viewOf(this.store).along.length > 1;
     if (!show.side) return [isMap ? { words: NAMES[shown.at(-1)] ?? "", whiches: shown.slice(-1) } : { words: "", whiches: shown }];
     const left = shown.filter((which) => which !== "without");
@@ -86,13 +88,15 @@ export class Plot {
 
   #drawNow() {
     const plans = this.#plans();
+    this.ends = endsOf(plans.flatMap(({ whiches }) => whiches.map((which) => this.sources[which])), this.display.show.map);
     this.panes[1].figure.hidden = plans.length < 2;
     byId("plot").classList.toggle("two", plans.length > 1);
     plans.forEach((plan, i) => this.#drawPane(this.panes[i], plan, i > 0));
   }
 
   #drawPane(pane, plan, isPlain) {
-    pane.caption.textContent = plan.words;
+    const bands = this.#bands(plan);
+    pane.caption.replaceChildren(...[plan.words, bands && el("span", { class: "bands" }, bands)].filter(Boolean));
     pane.figure.setAttribute("aria-label", this.#words(plan));
     Plotly.react(pane.graph, this.#traces(plan), this.#layout(isPlain), CONFIG);
     if (pane.isReady) return;
@@ -106,7 +110,7 @@ export class Plot {
   #traces(plan) {
     const { show } = this.display;
     const view = viewOf(this.store);
-    const functions = plan.whiches.map((which, i) => functionTraces(this.sources[which], which, { chosen: show.map, withLegend: i === 0 }));
+    const functions = plan.whiches.map((which, i) => functionTraces(this.sources[which], which, { chosen: show.map, withLegend: i === 0, output: view.output, ends: this.ends }));
     const isMap = view.along.length > 1;
     const rules = this.#layers();
     const rows = show.data ? rowTraces(this.sources.rows, {
@@ -145,6 +149,14 @@ export class Plot {
       // While somebody draws, boxes are out of the way; their areas stay as layers.
       shapes: isPlain || tool !== "move" ? [] : this.boxes.map(({ rule, checked }) => shapeOf(checked, rule, { x, y })),
     };
+  }
+
+  /** What the plot's bands are. */
+  #bands({ words, whiches }) {
+    const found = whiches.map((which) => [which, this.sources[which]]).filter(([, one]) => ["curve", "classes"].includes(one?.kind));
+    if (!found.length) return "";
+    const isWide = found.some(([which, one]) => which !== "prior" && one.kind === "curve" && one.low);
+    return `${words ? " · " : ""}${isWide ? "Dark band: 95 % of functions. Pale band: 95 % of new rows." : "Band: 95 % of functions."}`;
   }
 
   #words(plan) {

@@ -4,7 +4,15 @@ import { el, percent, show } from "./dom.js";
 import { pageWords } from "./wording.js";
 
 const VERDICTS = { good: "The draws can be trusted", fair: "The draws are usable, with care", poor: "The draws cannot be trusted yet", unknown: "Nothing is known about the draws" };
-const SCORES = { rmse: "typical error (RMSE)", mae: "mean absolute error", accuracy: "accuracy", coverage: "share of rows inside the 95 % band" };
+const SCORES = { rmse: "typical error (RMSE)", r2: "share of the variation explained (R²)", coverage_90: "share of rows inside their 90 % interval", accuracy: "share of rows told right", log_loss: "log loss", most_frequent: "share of the most frequent class" };
+
+/** A score for people; with several outputs its key begins with one of them. */
+function scoreName(key) {
+  const cut = key.lastIndexOf(" ");
+  const name = key.slice(cut + 1);
+  const words = SCORES[name] ?? name.replaceAll("_", " ");
+  return cut < 0 ? words : `${key.slice(0, cut)}: ${words}`;
+}
 
 /** What to say to people when a fit has ended. */
 export function verdictWords(result) {
@@ -48,7 +56,7 @@ function scoreTable(result) {
   const rows = names.map((name) => el(
     "tr",
     {},
-    el("th", { scope: "row" }, SCORES[name] ?? name.replaceAll("_", " ")),
+    el("th", { scope: "row" }, scoreName(name)),
     el("td", {}, show(result.with.scores[name])),
     bare ? el("td", {}, show(bare[name])) : null,
   ));
@@ -78,9 +86,12 @@ function pageOf(title, text, open = false) {
 }
 
 /** @returns {Array<HTMLElement>} parts of the page about the last fit */
-export function resultParts(result) {
+export function resultParts(result, isOld) {
   if (!result) return [];
   return [
+    isOld ? el("p", { class: "stale" }, "What follows is of the fit before.") : null,
+    result.quick ? el("p", { class: "stale" }, "A quick look: too short to judge by. Press Fit for an answer.") : null,
+    result.rows ? el("p", {}, result.rows) : null,
     verdict(result.with, "With rules"),
     ruleTable(result),
     pageOf("Do rules fight the data, or each other?", result.conflicts, true),

@@ -4,9 +4,9 @@ import { text } from "./api.js";
 import { announce, button, byId, el } from "./dom.js";
 
 const FILES = [
-  ["study.zip", "Study with its data", "opens with ocbnn fit", false],
-  ["study.toml", "Study file", "data, rules and settings", false],
-  ["code.py", "Python code", "does the same", false],
+  ["study.zip", "Study with its data", "unzip it, then: ocbnn fit study.toml", false],
+  ["study.toml", "Study file", "rules and settings; needs {data} of study.zip beside it", false],
+  ["code.py", "Python code", "does the same; needs {data} of study.zip beside it", false],
   ["model.ocbnn", "Fitted model", "opens with ocbnn.load", true],
   ["figure.png", "Figure as PNG", "for a page", true],
   ["figure.svg", "Figure as SVG", "for print", true],
@@ -18,7 +18,14 @@ function fileRow(store, [name, words, about, needsFit]) {
   const link = isReady
     ? el("a", { href: `${store.path}/files/${name}`, download: name }, words)
     : el("span", { class: "quiet" }, words);
-  return el("li", {}, link, el("span", { class: "quiet" }, isReady ? `${name}, ${about}` : "after a fit"));
+  return el("li", {}, link, el("span", { class: "quiet" }, isReady ? `${name}, ${about.replace("{data}", store.document.data.file)}` : "after a fit"));
+}
+
+/** What belongs together, where not all of it does. */
+function mixed({ result, fit }) {
+  if (!result) return "";
+  if (fit?.stale) return "Rules, data or settings changed since the fit: model, figures and report are of the fit; study and code are of what is written now.";
+  return result.quick ? "The study describes the whole fit. The quick look's numbers: ocbnn fit study.toml --quick" : "";
 }
 
 async function copy(code) {
@@ -40,7 +47,8 @@ export function setUpTakeaway(node, store) {
     setTimeout(() => (copyButton.textContent = "Copy the code"), 2000);
   });
   const part = el("details", {}, el("summary", {}, "The Python code"), code, copyButton);
-  node.replaceChildren(el("p", {}, "Everything here stays yours, and works without this page."), list, part);
+  const note = el("p", { class: "stale" });
+  node.replaceChildren(el("p", {}, "Everything here stays yours, and works without this page."), note, list, part);
 
   let shown = 0;
   const showCode = async () => {
@@ -55,6 +63,7 @@ export function setUpTakeaway(node, store) {
   part.addEventListener("toggle", showCode);
   byId("step-take").addEventListener("toggle", showCode);
   store.on("state", () => {
+    note.textContent = mixed(store.state);
     list.replaceChildren(...FILES.map((file) => fileRow(store, file)));
     showCode();
   });

@@ -91,7 +91,15 @@ function likely(found) {
   };
 }
 
-function surface(found, chosen) {
+const tableOf = (found, chosen) => (chosen === "sd" ? found.sd : found.z);
+
+/** The least and the greatest value of several maps, so that colours mean the same in all. */
+export function endsOf(maps, chosen) {
+  const values = maps.filter((one) => one?.kind === "map").flatMap((one) => tableOf(one, chosen).flat());
+  return values.length ? [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))] : null;
+}
+
+function surface(found, { chosen, output, ends }) {
   if (found.kind === "class-map" && !found.classes.map(String).includes(chosen)) return likely(found);
   const bar = { thickness: 12, outlinewidth: 0, len: 0.9, title: { side: "right" } };
   const base = { type: "heatmap", x: found.x, y: found.y, colorscale: look().scale, zsmooth: "best", showlegend: false };
@@ -101,18 +109,17 @@ function surface(found, chosen) {
     const title = `probability of ${found.classes[k]}`;
     return { ...base, z, zmin: 0, zmax: 1, colorbar: { ...bar, title: { ...bar.title, text: title } }, hovertemplate: `${title}: %{z:.1%}<extra></extra>` };
   }
-  const spread = chosen === "sd";
-  const title = spread ? "spread (standard deviation)" : "mean";
-  return { ...base, z: spread ? found.sd : found.z, colorbar: { ...bar, title: { ...bar.title, text: title } }, hovertemplate: `${title}: %{z:.4g}<extra></extra>` };
+  const title = chosen === "sd" ? `spread of ${output} (standard deviation)` : `mean of ${output}`;
+  return { ...base, z: tableOf(found, chosen), ...(ends && { zmin: ends[0], zmax: ends[1] }), colorbar: { ...bar, title: { ...bar.title, text: title } }, hovertemplate: `${title}: %{z:.4g}<extra></extra>` };
 }
 
 /** @param {object} found FUNCTIONS of the server */
-export function functionTraces(found, which, { chosen, withLegend = true }) {
+export function functionTraces(found, which, { chosen, withLegend = true, output, ends }) {
   if (!found) return [];
   const style = styleOf(which);
   if (found.kind === "curve") return curve(found, style, which === "prior" ? MANY : FEW);
   if (found.kind === "classes") return classes(found, style, withLegend);
-  return [surface(found, chosen)];
+  return [surface(found, { chosen, output, ends })];
 }
 
 const PATTERN = { forbidden: "/", expected: "", region: "" };
@@ -146,6 +153,11 @@ function marks(x, y, extra) {
   };
 }
 
+/** Many points are smaller and paler, so that functions are seen behind them. */
+function crowd(count) {
+  return count > 200 ? { size: 5, opacity: Math.max(0.12, Math.sqrt(200 / count)) } : { size: 8, opacity: 0.95 };
+}
+
 function byClass(columns, output, classesShown) {
   const labels = classesShown ?? [...new Set(columns[output])].map(String).sort();
   return labels.map((label, k) => ({
@@ -162,8 +174,9 @@ export function rowTraces(rows, { view, isClasses, inputs, labels }) {
   const ys = columns[view.output];
   if (!xs || !ys) return [];
   if (second) return mapRows(columns, view, isClasses, labels);
-  const alpha = inputs > 1 ? 0.4 : 0.95;
-  if (!isClasses) return [{ ...marks(xs, ys, { opacity: alpha }), hovertemplate: "%{x:.4g}, %{y:.4g}, a row<extra></extra>" }];
+  const { size, opacity } = crowd(xs.length);
+  const alpha = inputs > 1 ? Math.min(0.4, opacity) : opacity;
+  if (!isClasses) return [{ ...marks(xs, ys, { opacity: alpha, size }), hovertemplate: "%{x:.4g}, %{y:.4g}, a row<extra></extra>" }];
   return byClass(columns, view.output, labels).map(({ label, k, colour, rows: kept }) => ({
     ...marks(kept.map((i) => xs[i]), kept.map(() => -0.045 * (k + 1)), { symbol: "line-ns-open", size: 9, color: colour, opacity: alpha, line: { width: 1.5, color: colour } }),
     hovertemplate: `%{x:.4g}, a row of ${label}<extra></extra>`,
@@ -171,11 +184,12 @@ export function rowTraces(rows, { view, isClasses, inputs, labels }) {
 }
 
 function mapRows(columns, view, isClasses, labels) {
-  const alpha = 0.9;
   const [first, second] = view.along;
+  const { size, opacity } = crowd(columns[first].length);
+  const alpha = Math.min(0.9, opacity);
   if (!isClasses) {
     const text = columns[view.output].map((value) => show(value));
-    return [{ ...marks(columns[first], columns[second], { opacity: alpha, size: 7 }), text, hovertemplate: `${view.output} %{text}, a row<extra></extra>` }];
+    return [{ ...marks(columns[first], columns[second], { opacity: alpha, size: Math.min(7, size) }), text, hovertemplate: `${view.output} %{text}, a row<extra></extra>` }];
   }
   return byClass(columns, view.output, labels).map(({ label, k, colour, rows: kept }) => ({
     ...marks(kept.map((i) => columns[first][i]), kept.map((i) => columns[second][i]), { symbol: SYMBOLS[k % 8], color: colour, opacity: alpha }),
