@@ -29,18 +29,21 @@ LINE = Rows(
     np.linspace(-20, 5, 10)[:, None],
     Schema(("x",), ("y",)),
     0,
+    np.arange(1, 11),
 )
 WIDE = Rows(
     np.random.default_rng(0).uniform(-3, 3, (30, 3)),
     np.random.default_rng(1).uniform(-3, 3, (30, 2)),
     Schema(("a b", "z", "w"), ("out one", "y")),
     0,
+    np.arange(1, 31),
 )
 COLOURS = Rows(
     np.random.default_rng(0).uniform(-3, 3, (30, 2)),
     np.array(["red", "blue sky"] * 15),
     Schema(("x0", "x1"), ("y",), ("blue sky", "red")),
     0,
+    np.arange(1, 31),
 )
 ends = st.tuples(
     st.floats(-4, 4, allow_subnormal=False), st.floats(-4, 4, allow_subnormal=False)

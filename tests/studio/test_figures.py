@@ -24,7 +24,8 @@ BOX = bind(parse_rule("box: if 1 <= a <= 4 then not (-1 <= dose <= 1)"), SCHEMA)
 
 def rows(count=40):
     X = np.column_stack([rng.uniform(0, 10, (count, 2)), np.eye(2)[[1] * count]])
-    return Rows(X, rng.normal(size=(count, 1)), SCHEMA, 0)
+    y = rng.normal(size=(count, 1))
+    return Rows(X, y, SCHEMA, 0, np.arange(1, count + 1))
 
 
 class Fake:

@@ -16,6 +16,7 @@ ROWS = Rows(
     np.linspace(-2, 2, 10)[:, None],
     Schema(("x",), ("y",)),
     0,
+    np.arange(1, 11),
 )
 TEXT = """
 [data]

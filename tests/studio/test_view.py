@@ -17,6 +17,7 @@ ROWS = Rows(
     rng.normal(size=(50, 1)),
     Schema(("a", "b", "c"), ("y",)),
     0,
+    np.arange(1, 51),
 )
 
 
@@ -39,7 +40,7 @@ def test_a_category_is_held_at_its_most_frequent_value():
     hot = np.eye(3)[rng.choice(3, 50, p=[0.2, 0.2, 0.6])]
     names = ("dose", "who=a", "who=b", "who=c")
     X = np.column_stack([ROWS.X[:, 0], hot])
-    seen = window(View(), Rows(X, ROWS.y, Schema(names, ("y",)), 0))
+    seen = window(View(), Rows(X, ROWS.y, Schema(names, ("y",)), 0, ROWS.numbers))
     np.testing.assert_array_equal(seen.inputs[0, 1:], [0, 0, 1])
 
 
@@ -123,6 +124,7 @@ def test_classes_have_probabilities_that_add_up_to_one():
         np.array(["u", "v"] * 25),
         Schema(("a", "b", "c"), ("y",), ("u", "v")),
         0,
+        ROWS.numbers,
     )
     found = summed_up(rng.normal(size=(30, 161, 2)), window(View(), rows))
     np.testing.assert_allclose(np.sum(found["probability"], axis=0), 1.0, rtol=1e-4)
