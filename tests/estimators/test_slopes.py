@@ -19,7 +19,7 @@ def fitted(claim):
         hidden=(4,),
         activation="tanh",
         noise=0.3,
-        inference=NUTS(chains=2, warmup=200, draws=100),
+        inference=NUTS(chains=2, warmup=300, draws=200),
         random_state=0,
         progress=False,
     )
