@@ -1,6 +1,9 @@
 """Study files and code that are taken away say what they need, and read it."""
 
 import io
+import json
+import subprocess
+import sys
 import tomllib
 
 import polars as pl
@@ -23,18 +26,23 @@ def session(request, tmp_path):
     return store.from_table(f"trial.{request.param}", content.getvalue())
 
 
-def test_the_code_reads_its_table_with_what_ocbnn_brings(session, monkeypatch):
+def test_the_code_reads_its_table_with_what_ocbnn_brings(session):
     _, document = session.read()
     code = python_code(document, study_for(session.folder, document), quick=True)
     assert f"It reads {document.data.file}, which is in study.zip" in code
     assert "quick look was a shorter run" in code
-    monkeypatch.chdir(session.folder)
     # Other readers of Parquet may not be installed.
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    found = {}
-    exec(code.partition("model =")[0], found)
-    assert list(found["X"].columns) == ["dose", "who=a", "who=b"]
-    assert found["y"].tolist() == TABLE["effect"].to_list()
+    without = 'import sys; sys.modules["pyarrow"] = None'
+    tell = "import json; print(json.dumps([list(X.columns), y.tolist()]))"
+    parts = (without, code.partition("model =")[0], tell)
+    script = session.folder / "code.py"
+    script.write_text("\n".join(parts))
+    ran = subprocess.run(
+        [sys.executable, script], cwd=session.folder, capture_output=True, check=True
+    )
+    columns, y = json.loads(ran.stdout)
+    assert columns == ["dose", "who=a", "who=b"]
+    assert y == TABLE["effect"].to_list()
 
 
 def test_the_study_file_names_its_table_and_what_gives_a_quick_looks_numbers(session):
