@@ -8,7 +8,7 @@ import numpy as np
 
 from ocbnn.core.errors import DataError, RegionError, RuleError, SettingError
 from ocbnn.estimators import verify
-from ocbnn.estimators.certificates.asking import COMMAND
+from ocbnn.estimators.certificates.asking import BOXES, COMMAND, CONFIDENCE
 from ocbnn.estimators.certificates.certificate import Certificate
 from ocbnn.estimators.certificates.certifying import prove
 from ocbnn.estimators.certificates.file import unwritable
@@ -40,8 +40,8 @@ def proved(
             tolerance=asked,
             within=bounds,
             draws=draws,
-            boxes=4096 if boxes is None else boxes,
-            confidence=0.95,
+            boxes=BOXES if boxes is None else boxes,
+            confidence=CONFIDENCE,
             words=COMMAND,
         )
     except (RuleError, RegionError) as error:

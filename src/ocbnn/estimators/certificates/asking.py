@@ -13,6 +13,9 @@ from ocbnn.estimators.certificates.certificate import Asked
 from ocbnn.rules import BoundRule, Rule, bind
 from ocbnn.rules.rule import RULE_NAME
 
+# Boxes for each draw and place, and the confidence, where nobody says otherwise.
+BOXES, CONFIDENCE = 4096, 0.95
+
 
 @dataclasses.dataclass(frozen=True)
 class Words:
@@ -95,7 +98,7 @@ def asked_of(
     names = model.schema_.inputs
     if draws is not None:
         _check_count(draws, "draws", 200)
-    _check_count(boxes, "boxes", 4096)
+    _check_count(boxes, "boxes", BOXES)
     if isinstance(confidence, bool) or not _is_number(confidence, 0, 1):
         raise SettingError(
             f"confidence must lie between 0 and 1, got {confidence!r}. Write "

@@ -10,6 +10,8 @@ import numpy as np
 
 from ocbnn.core.errors import CertificateError
 from ocbnn.estimators.certificates.asking import (
+    BOXES,
+    CONFIDENCE,
     PYTHON,
     Words,
     asked_of,
@@ -33,8 +35,8 @@ def certify(
     tolerance: Any = None,
     within: Mapping[str, Any] | None = None,
     draws: int | None = None,
-    boxes: int = 4096,
-    confidence: float = 0.95,
+    boxes: int = BOXES,
+    confidence: float = CONFIDENCE,
 ) -> Certificate:
     """Prove of each posterior draw that it keeps a rule at every input of its region.
 
