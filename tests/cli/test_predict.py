@@ -42,6 +42,34 @@ def test_predictions_stand_beside_the_rows_they_belong_to(
     np.testing.assert_allclose(found, np.stack([mean, sd, low, high], 1), rtol=1e-6)
 
 
+def test_intervals_are_those_of_python(fitted, new, ocbnn):
+    shown = ocbnn("predict", fitted / "out", new)
+    row = next(csv.DictReader(io.StringIO(shown.out)))
+    low, high = library.load(fitted / "out").predict_interval([[0.5, 0, 1]])
+    found = [float(row["y_lower"]), float(row["y_upper"])]
+    np.testing.assert_allclose(found, [low[0], high[0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("init nothing.csv --json", 1),
+        ("fit nothing.toml --json", 2),
+        ("resume nothing --json", 2),
+        ("report nothing --json", 2),
+        ("check nothing --json", 2),
+        ("explain nothing --json", 2),
+        ("predict nothing nothing.csv --json", 2),
+        ("fit . --json", 2),
+    ],
+)
+def test_programs_are_told_what_went_wrong(command, code, ocbnn, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = ocbnn(*command.split())
+    assert shown.code == code, shown.err
+    assert shown.err.startswith(f"ocbnn: {json.loads(shown.out)['error']}")
+
+
 def test_a_parquet_file_and_a_summary_for_programs(fitted, new, tmp_path, ocbnn):
     out = tmp_path / "made" / "predictions.parquet"
     model = fitted / "out" / "model.ocbnn"

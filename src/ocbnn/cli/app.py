@@ -18,6 +18,7 @@ from ocbnn.cli.fit import fit, report, resume
 from ocbnn.cli.init import init
 from ocbnn.cli.predict import check, predict
 from ocbnn.cli.studio import studio
+from ocbnn.cli.talk import sentence
 from ocbnn.core.compiled import keep_compiled
 from ocbnn.core.errors import InferenceWarning, OcbnnError, SettingError
 
@@ -142,7 +143,5 @@ def main() -> None:
         app(standalone_mode=True)
     except SettingError as error:
         fail(str(error), 2)
-    except OcbnnError as error:
-        fail(str(error), 1)
-    except OSError as error:
-        fail(f"{error.filename or 'a file'}: {error.strerror or error}", 1)
+    except (OcbnnError, OSError) as error:
+        fail(sentence(error), 1)

@@ -9,7 +9,7 @@ import typer
 from ocbnn.cli.ending import stop
 from ocbnn.cli.predict import RULES_BROKEN, ModelPath
 from ocbnn.cli.talk import opened, show_json, spoken_warnings
-from ocbnn.core.errors import CertificateError, OcbnnError, SettingError
+from ocbnn.core.errors import SettingError
 
 
 def certify(
@@ -97,10 +97,6 @@ def certify(
                 found = _checked(model, verify, at, {**settings, "out": out})
     except KeyboardInterrupt:
         stop("stopped. Nothing was written.")
-    except OcbnnError as error:
-        if as_json:
-            show_json(_failed(error, verify))
-        raise
     holds = all(one.holds >= least for one in found) and not found.skipped
     if as_json:
         said = {"holds": holds, "least": least, "verified": verify is not None}
@@ -137,12 +133,6 @@ def _checked(model: Path, path: Path, at: Path | None, others: dict[str, Any]) -
                 "Leave it out."
             )
     return checked_again(opened(model), path, at)
-
-
-def _failed(error: OcbnnError, verify: Path | None) -> dict[str, Any]:
-    """What a program reads when there is nothing else to read."""
-    fell = verify is not None and isinstance(error, CertificateError)
-    return {"error": str(error), **({"verified": False} if fell else {})}
 
 
 def _stands(path: Path, found: Any, at: Path | None) -> str:

@@ -1,11 +1,12 @@
-"""What every command shares: switches in its help, and options that are given once."""
+"""What every command shares: switches, options given once, and errors for programs."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from ocbnn.core.errors import SettingError
+from ocbnn.cli.talk import sentence, show_json
+from ocbnn.core.errors import CertificateError, OcbnnError, SettingError
 
 
 class Command(TyperCommand):
@@ -31,6 +32,23 @@ class Command(TyperCommand):
                     "Keep one."
                 )
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it; with `--json`, what went wrong is an object, too."""
+        try:
+            return super().invoke(ctx)
+        except (OcbnnError, OSError) as error:
+            if ctx.params.get("as_json") is True:
+                show_json(_failure(error, ctx.params))
+            raise
+
+
+def _failure(error: OcbnnError | OSError, given: dict[str, Any]) -> dict[str, Any]:
+    """What a program reads when there is nothing else to read."""
+    told: dict[str, Any] = {"error": sentence(error)}
+    if given.get("verify") is not None and isinstance(error, CertificateError):
+        told["verified"] = False
+    return told
 
 
 class Group(TyperGroup):

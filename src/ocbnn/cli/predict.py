@@ -36,7 +36,7 @@ def predict(
     ] = None,
     interval: Annotated[
         float, typer.Option(help="Share of probability between lower and upper.")
-    ] = 0.9,
+    ] = 0.95,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object; needs --out.")
     ] = False,

@@ -9,12 +9,19 @@ from typing import Any
 
 import typer
 
-from ocbnn.core.errors import InferenceWarning
+from ocbnn.core.errors import InferenceWarning, OcbnnError
 
 
 def note(text: str) -> None:
     """Say something that is no result."""
     typer.echo(f"ocbnn: {text}", err=True)
+
+
+def sentence(error: OcbnnError | OSError) -> str:
+    """An error as a person reads it."""
+    if isinstance(error, OSError):
+        return f"{error.filename or 'a file'}: {error.strerror or error}"
+    return str(error)
 
 
 def show_json(content: Any) -> None:

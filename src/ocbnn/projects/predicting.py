@@ -96,7 +96,7 @@ def predict_table(model: Any, data: Path, out: Path, level: float) -> Prediction
     if not 0 < level < 1:
         raise SettingError(
             f"--interval {level:g}: the share of probability inside an interval lies "
-            "between 0 and 1. Write --interval 0.9."
+            "between 0 and 1. Write --interval 0.95."
         )
     if out.exists() and out.samefile(data):
         raise SettingError(f"--out {out}: this is the table itself. Name another file.")
