@@ -21,6 +21,8 @@ _NETWORK = {"hidden": (20,), "activation": "tanh"}
 # One that can level off: with a single layer, a function that is steep between rows is
 # as steep in the corners of a region of many inputs.
 _DEEPER = {"hidden": (20, 20), "activation": "tanh"}
+# A third, and units that fade: limits lie next to rows of motion in many directions.
+_DEEPEST = {"hidden": (20, 20, 20), "activation": "rbf"}
 # Below this pressure something must be done; in millimetres of mercury.
 _EDGE = 65.0
 _PAPER = {
@@ -163,11 +165,19 @@ def _motion(seed: int) -> Material:
         "inputs": [f"state {number}" for number in range(X.shape[1])],
         "outputs": list(problem.joints),
     }
+    # That of reaches left out. Inferred, it would be that of reaches learned by heart.
+    noise = problem.noise.tolist()
+    # Some angles end where they may, and a gentle edge would keep functions away.
+    edge = "tau0=30"
     return Material(
         X,
         y,
         lambda held, **more: OCBNNRegressor(
-            limits_rule(problem, f"strength={held}"), **names, **_DEEPER, **more
+            limits_rule(problem, f"strength={held}, {edge}"),
+            noise=noise,
+            **names,
+            **_DEEPEST,
+            **more,
         ),
         lambda X, y: np.clip(y, *problem.limits),
         (problem.test.X, problem.test.Y),
