@@ -190,6 +190,50 @@ def test_a_statement_that_is_not_true_does_not_stand(
         ocbnn.verify(path, model)
 
 
+def test_proofs_that_nothing_is_said_about_do_not_stand(model, high):
+    rule = high.rules[0]
+    broken = next(one for one in rule.draws if (0, one) not in rule.splits)
+    extra = _changed(high, splits={**rule.splits, (0, broken): [-1]})
+    with pytest.raises(CertificateError, match="not said to keep it"):
+        ocbnn.verify(extra, model)
+
+
+def test_a_rule_cannot_be_left_out_for_reasons_that_end_a_proof(model, tmp_path):
+    """Bounds that leave nothing of a region end the command; they skip no rule."""
+    found = ocbnn.certify(model, "cap", within={"x": (0, 1)}, draws=5)
+    why = "the bounds of 'x', 0 and 1, leave nothing of the region of rule 'up'. Give "
+    why += "others: within={'x': (LOW, HIGH)}."
+    forged = dataclasses.replace(_asked(found, rule=None), skipped={"up": why})
+    with pytest.raises(CertificateError, match="rule 'up' cannot be proved"):
+        ocbnn.verify(forged, model)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"version": 2', '"version": 2.0'),
+        ('"kind"', '"model": "another", "kind"'),
+        ('"holds": ', '"holds": 1' + "0" * 400 + ', "held": '),
+        ('"splits": {"0 ', '"splits": {"0 0'),
+        ('": ".', '": "-1'),
+    ],
+)
+def test_every_number_and_key_is_written_in_one_way(model, high, tmp_path, old, new):
+    path = tmp_path / "certificate.json"
+    high.save(path)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(CertificateError):
+        ocbnn.verify(path, model)
+
+
+@pytest.mark.parametrize("path", [None, 3, "nowhere.json"])
+def test_what_is_no_file_is_said_to_be_none(model, path):
+    with pytest.raises(CertificateError, match="file"):
+        ocbnn.verify(path, model)
+
+
 def _rule_dropped(found):
     return dataclasses.replace(found, rules=found.rules[1:])
 

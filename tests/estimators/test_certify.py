@@ -54,6 +54,57 @@ def test_probability_is_a_binomial_bound_from_what_draws_are_worth(high):
     assert found.probability < found.holds
 
 
+@pytest.mark.parametrize("far", ["abs(x) >= 10", "x <= -10 or x >= 10"])
+def test_nothing_is_proved_where_a_rule_does_not_speak(model, far):
+    with pytest.raises(SettingError, match="has no input where it would be looked at"):
+        ocbnn.certify(model, f"far: if {far} then y >= 100", draws=5)
+    near = f"near: if {far} or abs(x - 1) <= 0.1 then y >= 100"
+    around = ocbnn.certify(model, near, at=[[0.0], [1.0]], tolerance=0.05, draws=5)
+    assert around["near"].around.outside == (1,)
+    assert around["near"].broken == 1.0
+
+
+def test_classes_that_are_masked_are_never_given():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (40, 1))
+    model = ocbnn.OCBNNClassifier(
+        "calm: if -1 <= x <= 1 then c not in {high} [strength=hard]",
+        outputs="c",
+        hidden=(4,),
+        inference=ocbnn.NUTS(chains=2, warmup=50, draws=30, max_depth=4),
+        random_state=0,
+    )
+    inside = np.abs(X[:, 0]) <= 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)
+        model.fit(X, np.where(inside, "low", np.where(X[:, 0] > 0, "high", "mid")))
+    found = ocbnn.certify(model)["calm"]
+    assert (found.holds, "are masked" in found.reading) == (1.0, True)
+    # The same words as a rule of one's own are about what the weights say.
+    own = ocbnn.certify(model, "own: if -2 <= x <= 2 then c not in {high}")["own"]
+    assert own.broken > 0
+    ocbnn.verify(ocbnn.certify(model), model)
+
+
+def test_draws_that_a_hard_rule_rules_out_are_worth_nothing():
+    x = np.linspace(-2, 2, 20)[:, None]
+    model = ocbnn.OCBNNRegressor(
+        "wing: if 2 <= x <= 4 then y >= 0 [strength=hard, points=2]",
+        hidden=(5,),
+        noise=0.1,
+        inference=ocbnn.NUTS(chains=2, warmup=200, draws=200, max_depth=5),
+        random_state=1,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)
+        model.fit(x, np.sin(x[:, 0]), refine=False)
+    held = model.held_
+    assert held.ess < held.draws
+    found = ocbnn.certify(model)["wing"]
+    worth = min(model.verdict_.ess_min * held.ess / held.draws, len(found.draws))
+    assert found.effective == pytest.approx(worth)
+
+
 def test_every_rule_of_the_model_is_looked_at_and_data_bound_what_rules_do_not(model):
     found = ocbnn.certify(model, draws=40)
     assert [rule.rule for rule in found] == ["up", "cap"]

@@ -6,6 +6,7 @@ import pytest
 from ocbnn.core.errors import CertificateError
 from ocbnn.core.units import Units
 from ocbnn.networks import MLP
+from ocbnn.networks.mlp import Layer
 from ocbnn.proofs.prover import Prover
 from ocbnn.proofs.search import BROKEN, HOLDS, UNDECIDED, Roots, leaves, search
 from ocbnn.rules import Schema, bind
@@ -128,3 +129,68 @@ def test_what_cannot_be_bounded_is_refused():
     schema = Schema(("x",), ("y",))
     with pytest.raises(CertificateError, match="curvature"):
         Prover(MLP(1, 3, 1), draws, None, bind("d(y, x, x) >= 0", schema))
+
+
+def answer(text, layers, activation="tanh", units=None):
+    """What is found about one small network on the box of a rule's region."""
+    draws = tuple(
+        Layer(np.array([weight], float), np.array([bias], float))
+        for weight, bias in layers
+    )
+    widths = (draws[0].weight.shape[1], *(one.weight.shape[2] for one in draws))
+    bound = bind(text, Schema(("x",), ("y",)))
+    prover = Prover(network(widths, activation), draws, units, bound)
+    low, high = bound.region.box()
+    return search(prover, Roots(np.array([0]), low[None], high[None]), 500).status[0]
+
+
+def always(value):
+    """A network that has one output whatever its input."""
+    return [([[0.0]], [0.0]), ([[0.0]], [value])]
+
+
+SAME = [([[1.0]], [0.0])]
+HERE = "if 0 <= x <= 1 then "
+
+
+@pytest.mark.parametrize(
+    ("text", "layers", "possible"),
+    [
+        # Sums in which large numbers cancel mean what they say.
+        (HERE + "y >= (1e16 + 1) - 1e16", always(0.5), {BROKEN}),
+        (HERE + "y + 1e16 + 1 - 1e16 >= 0.5", always(0.0), {HOLDS}),
+        (HERE + "1e16 * y + 3 * y - 1e16 * y <= 3.5", always(1.0), {HOLDS}),
+        (HERE + "y ~ Normal(1e16 + 1 - 1e16, 0.25)", always(0.0), {BROKEN}),
+        ("if x >= (1e16 + 3) - 1e16 and x <= 10 then y >= 3.5", SAME,
+         {BROKEN, UNDECIDED}),
+        # An input that breaks a claim lies in the region, and not just by rounding.
+        ("if x**2 + 1e16 <= 1e16 and -0.9 <= x <= 0.9 then y <= 0.5", SAME,
+         {HOLDS, UNDECIDED}),
+        ("if (x - 1)**3 + 1e15 <= 1e15 and 0 <= x <= 1.4 then y <= 1.01", SAME,
+         {HOLDS, UNDECIDED}),
+        # What is too small to be a number is not nothing.
+        (HERE + "y * 1e-200 * 1e-200 >= 0", always(-1.0), {BROKEN, UNDECIDED}),
+        ("if 1e-300 <= x <= 1e-299 then y <= 0", [([[1e-38]], [0.0])],
+         {BROKEN, UNDECIDED}),
+        (HERE + "1e-300 * y <= 0", [([[1.0]], [1.0]), ([[1e-12]], [0.0])],
+         {BROKEN, UNDECIDED}),
+        (HERE + "y * 1e200 * 1e200 <= 1", always(1e-310), {BROKEN, UNDECIDED}),
+        # Of what has no value nothing is known, not even its zeroth power.
+        (HERE + "log(y)**0 >= 0.5", always(-1.0), {UNDECIDED}),
+        (HERE + "log(y)**0 <= 0.5", always(-1.0), {UNDECIDED}),
+        # And numbers that are no doubles are bounded all the same.
+        (HERE + "y <= 1 / 3", always(0.3), {HOLDS}),
+        (HERE + "y <= exp(1)", always(2.0), {HOLDS}),
+        (HERE + "y ** (1 / 3) <= 1.1", always(1.0), {HOLDS}),
+        (HERE + "2 ** y <= 3", always(2.0), {BROKEN}),
+    ],
+)  # fmt: skip
+def test_rounding_decides_nothing(text, layers, possible):
+    assert answer(text, layers) in possible
+
+
+def test_units_of_any_size_decide_nothing_wrongly():
+    units = Units(*map(np.array, ([0.0], [1e300], [0.0], [1e-300])))
+    assert answer("if 1 <= x <= 2 then y <= 0", SAME, units=units) != HOLDS
+    deep = [([[1e-37]], [0.0])] * 8 + [([[-1e-37]], [0.0])]
+    assert answer("if 1 <= x <= 2 then d(y, x) >= 0", deep, "relu") != HOLDS

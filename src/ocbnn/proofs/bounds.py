@@ -7,7 +7,8 @@ Zhang, Weng, Chen, Hsieh and Daniel (2018).
 
 Sound in floating point: coefficients are rounded, but a rounded coefficient is off by a
 known share of its size, and no value that it is multiplied with is larger than known.
-All such errors are added up, four times over, and subtracted.
+All such errors are added up, four times over, and subtracted. What is too small to be a
+number at all is counted as far more than it can be.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from jaxtyping import Array, Float
 
 from ocbnn.core.types import Along
 from ocbnn.networks.mlp import Layer
-from ocbnn.proofs.intervals import Interval
+from ocbnn.proofs.intervals import TINY, Interval
 from ocbnn.proofs.shapes import Lines, Shape, lines, slope_range
 
 Box = Interval  # of inputs, one interval for each
@@ -97,7 +98,7 @@ def bound_slopes(
         slopes = _affine(one.layer._replace(bias=0.0 * one.layer.bias), slopes)
         reach = slope_range(shape, *one.inputs)
         corners = jnp.stack([a * b for a in slopes for b in reach])
-        margin = _SAFETY * _UNIT * jnp.max(jnp.abs(corners), axis=0)
+        margin = _SAFETY * _UNIT * jnp.max(jnp.abs(corners), axis=0) + TINY
         slopes = Interval(
             jnp.min(corners, axis=0) - margin, jnp.max(corners, axis=0) + margin
         )
@@ -149,7 +150,7 @@ def _lowest(
     for one in (*reversed(hidden), None):
         # `rows` are coefficients of what `layer` puts out.
         total = total + rows @ layer.bias
-        doubt = doubt + jnp.abs(rows) @ size
+        doubt = doubt + (jnp.abs(rows) + TINY) @ size
         depth += 8 + sum(layer.weight.shape)
         rows = rows @ layer.weight.T
         if one is None:
@@ -159,14 +160,15 @@ def _lowest(
         bound = one.bounded
         total = total + positive @ bound.floor + negative @ bound.ceiling
         shift = jnp.maximum(jnp.abs(bound.floor), jnp.abs(bound.ceiling))
-        doubt = doubt + jnp.abs(rows) @ shift
+        doubt = doubt + (jnp.abs(rows) + TINY) @ shift
         rows = positive * bound.below[None] + negative * bound.above[None]
         layer, size = one.layer, one.size
     tilt = rows + asked.inputs
     least = jnp.maximum(tilt, 0.0) @ box.low + jnp.minimum(tilt, 0.0) @ box.high
-    doubt = doubt + (jnp.abs(rows) + jnp.abs(asked.inputs)) @ _reach(box)
+    doubt = doubt + (jnp.abs(rows) + jnp.abs(asked.inputs) + TINY) @ _reach(box)
     depth += 8 + box.low.shape[0]
-    return least + total - _SAFETY * depth * _UNIT * doubt, tilt, blame
+    margin = _SAFETY * depth * _UNIT * doubt + TINY
+    return least + total - margin, tilt, blame
 
 
 def _affine(layer: Layer, values: Interval) -> Interval:
@@ -175,12 +177,12 @@ def _affine(layer: Layer, values: Interval) -> Interval:
     low = values.low @ positive + values.high @ negative + layer.bias
     high = values.high @ positive + values.low @ negative + layer.bias
     depth = 8 + 2 * layer.weight.shape[0]
-    margin = _SAFETY * depth * _UNIT * _size(layer, values)
+    margin = _SAFETY * depth * _UNIT * _size(layer, values) + TINY
     return Interval(low - margin, high + margin)
 
 
 def _size(layer: Layer, values: Interval) -> Float[Array, " units"]:
-    return _reach(values) @ jnp.abs(layer.weight) + jnp.abs(layer.bias)
+    return _reach(values) @ jnp.abs(layer.weight) + jnp.abs(layer.bias) + TINY
 
 
 def _reach(values: Interval) -> Array:

@@ -18,8 +18,8 @@ from ocbnn.rules.tree import Slot
 
 # Elementary functions are right to far less than this, and so is arithmetic.
 _TRUST = 1e-14
-# What flushing tiny numbers to zero may hide.
-_TINY = 1e-290
+# Far more than flushing tiny numbers to zero may hide.
+TINY = 1e-290
 
 
 class Interval(NamedTuple):
@@ -32,7 +32,7 @@ class Interval(NamedTuple):
 def outward(low: Array, high: Array) -> Interval:
     """The same interval, widened by more than rounding."""
     return Interval(
-        low - _TRUST * jnp.abs(low) - _TINY, high + _TRUST * jnp.abs(high) + _TINY
+        low - _TRUST * jnp.abs(low) - TINY, high + _TRUST * jnp.abs(high) + TINY
     )
 
 
@@ -42,7 +42,7 @@ def range_of(  # noqa: PLR0911 (one per kind of node)
     """Bounds on an expression, given those on its slots; it holds no columns."""
     match expr:
         case Number(value):
-            exact = jnp.full_like(slots[0].low, value)
+            exact = jnp.asarray(value, jnp.float64)
             return Interval(exact, exact)
         case Slot(place):
             return slots[place]
@@ -51,7 +51,10 @@ def range_of(  # noqa: PLR0911 (one per kind of node)
             return Interval(-inner.high, -inner.low)
         case Binary("**", left, Number(exponent)):
             return _power(range_of(left, slots), exponent)
-        case Binary(op, left, right) if op in _BINARY:
+        case Binary("**", left, right):
+            logs = _FUNCTIONS["log"](range_of(left, slots))
+            return _FUNCTIONS["exp"](_product(range_of(right, slots), logs))
+        case Binary(op, left, right):
             return _BINARY[op](range_of(left, slots), range_of(right, slots))
         case Call(name, args):
             parts = [range_of(arg, slots) for arg in args]
@@ -59,8 +62,6 @@ def range_of(  # noqa: PLR0911 (one per kind of node)
                 join = jnp.minimum if name == "min" else jnp.maximum
                 return functools.reduce(lambda a, b: Interval(*map(join, a, b)), parts)
             return _FUNCTIONS[name](parts[0]) if name in _FUNCTIONS else _unknown(parts)
-        case Binary(_, left, right):
-            return _unknown([range_of(left, slots), range_of(right, slots)])
     raise TypeError(expr)
 
 
@@ -115,7 +116,8 @@ def _power(base: Interval, exponent: float) -> Interval:
     if whole % 2 == 0:
         inside = (base.low <= 0) & (base.high >= 0)
         low = jnp.where(inside, 1.0 if whole == 0 else 0.0, low)
-    return outward(low, high)
+    # Of what is unknown no power is known, though NaN to the zeroth is one.
+    return _known(~jnp.isnan(base.low + base.high), outward(low, high))
 
 
 def _absolute(a: Interval) -> Interval:

@@ -18,7 +18,7 @@ from ocbnn.networks import MLP, Network
 from ocbnn.networks.mlp import Layer
 from ocbnn.proofs.attack import descend, slack
 from ocbnn.proofs.bounds import Bounded, bound_network, bound_slopes
-from ocbnn.proofs.intervals import Interval
+from ocbnn.proofs.intervals import TINY, Interval
 from ocbnn.proofs.question import Asked, asked, forward
 from ocbnn.proofs.shapes import SHAPES, Shape
 from ocbnn.proofs.statement import Statement, ranges, statement_of
@@ -40,6 +40,8 @@ class Judged(NamedTuple):
 
     Attributes:
         holds: The rule is kept at every input of the box: proved.
+        outside: The rule speaks of none of its inputs: proved.
+        inside: It speaks of all of them, where its region is not a box: proved.
         broken: Its claim is broken at every one: proved.
         influence: Which input to divide the box along next.
         worst: Two inputs of the box at which it is broken if anywhere, by guess.
@@ -47,6 +49,8 @@ class Judged(NamedTuple):
     """
 
     holds: Bool[np.ndarray, " boxes"]
+    outside: Bool[np.ndarray, " boxes"]
+    inside: Bool[np.ndarray, " boxes"]
     broken: Bool[np.ndarray, " boxes"]
     influence: Float[np.ndarray, "boxes inputs"]
     worst: Float[np.ndarray, "boxes 2 inputs"]
@@ -57,7 +61,13 @@ class Prover:
     """A rule, and draws of a network that may keep it."""
 
     def __init__(
-        self, network: Network, weights: Any, units: Units | None, bound: BoundRule
+        self,
+        network: Network,
+        weights: Any,
+        units: Units | None,
+        bound: BoundRule,
+        *,
+        is_masked: bool = False,
     ) -> None:
         if type(network) is not MLP or network.activation not in SHAPES:
             raise CertificateError(
@@ -68,7 +78,7 @@ class Prover:
             )
         self.bound = bound
         self._shape = SHAPES[network.activation]
-        self._statement, table = statement_of(bound)
+        self._statement, table = statement_of(bound, is_masked=is_masked)
         with jax.enable_x64(True):
             self._asked = asked(network, weights, units, table)
         self.draws = int(self._asked.weights[0].bias.shape[0])
@@ -90,8 +100,9 @@ class Prover:
 
     def is_broken(self, draws: DrawNumbers, points: Boxes) -> Bool[np.ndarray, " _"]:
         """Whether the rule is broken at points, each for one draw: proved."""
-        inside = self.bound.region.contains(points)
-        return inside & self.judge(draws, points, points).broken
+        region, found = self.bound.region, self.judge(draws, points, points)
+        contains = region.surely_contains if region.is_box else region.contains
+        return contains(points) & found.inside & found.broken
 
     def values(self, draw: int, point: np.ndarray) -> np.ndarray:
         """One draw's outputs at one point, in the network's own units."""
@@ -163,8 +174,14 @@ def _judge(
             jnp.all(jnp.stack([part.high < 0 for part in term]))
             for term in ranges(statement.claim, slots)
         ]
-        proved = (outside | kept, jnp.any(jnp.stack(broken)))
-        return *proved, found.influence, worst, slacks <= 0
+        inside = [
+            _is_met(term, parts)
+            for term, parts in zip(
+                statement.region, ranges(statement.region, slots), strict=True
+            )
+        ]
+        proved = (outside | kept, outside, jnp.any(jnp.stack(inside)))
+        return *proved, jnp.any(jnp.stack(broken)), found.influence, worst, slacks <= 0
 
     return jax.vmap(one)(draws, low, high)
 
@@ -198,6 +215,7 @@ def _bounds(
         *(
             (end - asked.x_mean) / asked.x_scale
             + sign * _ROUNDING * (jnp.abs(end) + jnp.abs(asked.x_mean)) / asked.x_scale
+            + sign * TINY
             for sign, end in ((-1.0, low), (1.0, high))
         )
     )
@@ -209,7 +227,7 @@ def _bounds(
         # A network's own slope is in its own units.
         unit = asked.y_scale[output] / asked.x_scale[column]
         part = Interval(*(end[output] * unit for end in slopes[column]))
-        size = _ROUNDING * jnp.maximum(jnp.abs(part.low), jnp.abs(part.high))
+        size = _ROUNDING * jnp.maximum(jnp.abs(part.low), jnp.abs(part.high)) + TINY
         slots.append(Interval(part.low - size, part.high + size))
     if statement.slopes:
         # Bounds on slopes are loose where units can reach much.
@@ -228,6 +246,15 @@ def _out_of_reach(term: tuple[Any, ...], slots: list[Interval]) -> Array:
         for atom, part in zip(term, parts, strict=True)
     ]
     return jnp.any(jnp.stack(false))
+
+
+def _is_met(term: tuple[Any, ...], parts: list[Interval]) -> Array:
+    """Whether all statements of an intersection are true throughout the box."""
+    true = [
+        part.high < 0 if atom.strict else part.high <= 0
+        for atom, part in zip(term, parts, strict=True)
+    ]
+    return jnp.all(jnp.stack(true)) if true else jnp.ones((), bool)
 
 
 def _guesses(

@@ -6,6 +6,7 @@ together, are taken out: those are bounded tightly, the rest by intervals.
 """
 
 import dataclasses
+from fractions import Fraction
 from typing import TypeAlias
 
 import jax.numpy as jnp
@@ -33,10 +34,12 @@ from ocbnn.rules import (
     Or,
     Slope,
 )
-from ocbnn.rules.affine import Affine, affine
+from ocbnn.rules.affine import Affine, exact_affine
 from ocbnn.rules.normal_form import Terms, normal_form
 from ocbnn.rules.tree import Slot
 
+# Slopes of another size are rounded to nothing, or to infinity.
+_LEAST, _MOST = 1e-290, 1e290
 _SlotTerms: TypeAlias = tuple[tuple[Atom, ...], ...]
 
 
@@ -82,8 +85,17 @@ class Table:
         )
 
 
-def statement_of(bound: BoundRule) -> tuple[Statement, Table]:
-    """How a rule is broken, and the functionals that decide it."""
+# One is not at most zero.
+_NEVER: Terms = ((Atom(Number(1.0), False),),)
+
+
+def statement_of(
+    bound: BoundRule, *, is_masked: bool = False
+) -> tuple[Statement, Table]:
+    """How a rule is broken, and the functionals that decide it.
+
+    Where the classes that it forbids are masked, by nothing.
+    """
     schema = bound.schema
     classes = schema.classes
     outputs = len(schema.outputs if classes is None else classes)
@@ -92,7 +104,7 @@ def statement_of(bound: BoundRule) -> tuple[Statement, Table]:
     # only where the region is not all that lies between them.
     where = None if bound.region.is_box else bound.region.condition
     region = ((),) if where is None else reader.terms(normal_form(where))
-    claim = reader.terms(_forbidden(bound))
+    claim = reader.terms(_NEVER if is_masked else _forbidden(bound))
     found = Statement(region, claim, tuple(reader.slopes), len(reader.rows))
     return reader.settled(found), reader.table()
 
@@ -148,8 +160,10 @@ class _Reader:
     def _read(  # noqa: PLR0911 (one per kind of node)
         self, expr: Expression
     ) -> Expression:
-        form = affine(self._joined(expr), "output")
-        if form is not None and form.slopes:
+        form = _rounded(exact_affine(self._joined(expr), "output"))
+        if form is not None and not form.slopes:
+            return Number(form.constant)
+        if form is not None:
             if form not in self.rows:
                 self.rows.append(form)
             return Slot(self.rows.index(form))
@@ -158,13 +172,11 @@ class _Reader:
                 return self._slope(output, expr, len(inputs))
             case Negate(part):
                 return Negate(self._read(part))
-            case Binary("**", left, right):
-                return Binary("**", self._read(left), _folded(right))
             case Binary(op, left, right):
                 return Binary(op, self._read(left), self._read(right))
             case Call(function, args):
                 return Call(function, tuple(map(self._read, args)))
-        return Number(form.constant) if form is not None else expr
+        return expr
 
     def _slope(self, output: int, expr: Slope, order: int) -> Expression:
         if order > 1:
@@ -211,10 +223,23 @@ class _Reader:
         return Table(whole[:, : self._outputs], whole[:, self._outputs :], constant)
 
 
-def _folded(exponent: Expression) -> Expression:
-    """A constant exponent as one number."""
-    form = affine(exponent, "output")
-    return exponent if form is None or form.slopes else Number(form.constant)
+def _rounded(form: Affine | None) -> Affine | None:
+    """In double precision, where no more is lost than bounds allow for.
+
+    A constant by itself must be right to the last digit. One that is added to something
+    may be rounded, and so may slopes, unless nothing would be left of them.
+    """
+    if form is None:
+        return None
+    sizes = [abs(slope) for slope in form.slopes.values()]
+    if any(not _LEAST < size < _MOST for size in sizes) or abs(form.constant) > _MOST:
+        return None
+    found = Affine(
+        {index: float(slope) for index, slope in form.slopes.items()},
+        float(form.constant),
+    )
+    is_exact = Fraction(found.constant) == form.constant
+    return found if form.slopes or is_exact else None
 
 
 def _placed(expr: Expression, count: int) -> Expression:

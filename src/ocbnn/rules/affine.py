@@ -3,6 +3,8 @@
 import dataclasses
 import math
 from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,25 +14,31 @@ from ocbnn.rules.tree import Binary, Call, Column, Expression, Negate, Number, R
 _NOWHERE = np.zeros((1, 1))
 
 
+Value: TypeAlias = float | Fraction
+
+
 @dataclasses.dataclass(frozen=True)
 class Affine:
-    """Slopes by column index, and a constant."""
+    """Slopes by column index, none of them zero, and a constant."""
 
-    slopes: Mapping[int, float]
-    constant: float
+    slopes: Mapping[int, Any]
+    constant: Any
 
-    def scaled(self, factor: float) -> "Affine":
+    def scaled(self, factor: Value) -> "Affine":
         """Multiply by a number."""
         slopes = {index: factor * slope for index, slope in self.slopes.items()}
-        return Affine(slopes, factor * self.constant)
+        return Affine(_some(slopes), factor * self.constant)
 
     def plus(self, other: "Affine") -> "Affine":
         """Add."""
         slopes = dict(self.slopes)
         for index, slope in other.slopes.items():
-            slopes[index] = slopes.get(index, 0.0) + slope
-        slopes = {index: slope for index, slope in slopes.items() if slope != 0.0}
-        return Affine(slopes, self.constant + other.constant)
+            slopes[index] = slopes.get(index, 0) + slope
+        return Affine(_some(slopes), self.constant + other.constant)
+
+
+def _some(slopes: Mapping[int, Any]) -> dict[int, Any]:
+    return {index: slope for index, slope in slopes.items() if slope != 0}
 
 
 def affine(
@@ -46,60 +54,76 @@ def affine(
     >>> affine(x * x, "input") is None
     True
     """
-    found = _affine(expr, variable, given)
+    found = _Reader(variable, given, exact=False).read(expr)
     if found is None or not math.isfinite(found.constant):
         return None
     return found if all(map(math.isfinite, found.slopes.values())) else None
 
 
-def _affine(  # noqa: PLR0911 (one per kind of node)
-    expr: Expression, variable: Role, given: np.ndarray | None
-) -> Affine | None:
-    match expr:
-        case Number(value):
-            return Affine({}, value)
-        case Column(kind, index) if kind == variable:
-            return Affine({index: 1.0}, 0.0)
-        case Column(_, index):
-            return None if given is None else _finite(float(given[index]))
-        case Negate(part):
-            inner = _affine(part, variable, given)
-            return None if inner is None else inner.scaled(-1.0)
-        case Binary(op, left, right):
-            parts = _affine(left, variable, given), _affine(right, variable, given)
-            return _binary(op, *parts)
-        case Call(function, args):
-            inner = [_affine(arg, variable, given) for arg in args]
-            values = [part.constant for part in inner if part and not part.slopes]
-            if len(values) < len(args):
-                return None
-            return _constant(Call(function, tuple(map(Number, values))))
-    return None
+def exact_affine(expr: Expression, variable: Role) -> Affine | None:
+    """The same in fractions, without rounding; None where a function is needed.
+
+    >>> x = Column("input", 0, "x")
+    >>> exact_affine(x + 1e16 + 1 - 1e16, "input").constant
+    Fraction(1, 1)
+    """
+    return _Reader(variable, None, exact=True).read(expr)
 
 
-def _binary(  # noqa: PLR0911 (one per operator)
-    op: str, left: Affine | None, right: Affine | None
-) -> Affine | None:
-    if left is None or right is None:
+@dataclasses.dataclass(frozen=True)
+class _Reader:
+    variable: Role
+    given: np.ndarray | None
+    exact: bool
+
+    def read(  # noqa: PLR0911 (one per kind of node)
+        self, expr: Expression
+    ) -> Affine | None:
+        match expr:
+            case Number(value):
+                return self._number(value)
+            case Column(kind, index) if kind == self.variable:
+                return Affine({index: self._exactly(1.0)}, self._exactly(0.0))
+            case Column(_, index):
+                return None if self.given is None else self._number(self.given[index])
+            case Negate(part):
+                inner = self.read(part)
+                return None if inner is None else inner.scaled(-1)
+            case Binary(op, left, right):
+                return self._binary(op, self.read(left), self.read(right))
+            case Call(function, args) if not self.exact:
+                inner = [self.read(arg) for arg in args]
+                values = [part.constant for part in inner if part and not part.slopes]
+                if len(values) < len(args):
+                    return None
+                return self._computed(Call(function, tuple(map(Number, values))))
         return None
-    if not left.slopes and not right.slopes:
-        return _constant(Binary(op, Number(left.constant), Number(right.constant)))
-    if op == "+":
-        return left.plus(right)
-    if op == "-":
-        return left.plus(right.scaled(-1.0))
-    if op == "*" and not (left.slopes and right.slopes):
-        return (
-            left.scaled(right.constant) if left.slopes else right.scaled(left.constant)
-        )
-    if op == "/" and not right.slopes and right.constant != 0.0:
-        return left.scaled(1.0 / right.constant)
-    return left if op == "**" and not right.slopes and right.constant == 1.0 else None
 
+    def _exactly(self, value: float) -> Value:
+        return Fraction(value) if self.exact else float(value)
 
-def _constant(expr: Expression) -> Affine | None:
-    return _finite(float(evaluate(expr, _NOWHERE, None, np)[0]))
+    def _number(self, value: float) -> Affine | None:
+        return Affine({}, self._exactly(value)) if math.isfinite(value) else None
 
+    def _binary(  # noqa: PLR0911 (one per operator)
+        self, op: str, left: Affine | None, right: Affine | None
+    ) -> Affine | None:
+        if left is None or right is None:
+            return None
+        if not self.exact and not left.slopes and not right.slopes:
+            parts = Number(left.constant), Number(right.constant)
+            return self._computed(Binary(op, *parts))
+        if op == "+":
+            return left.plus(right)
+        if op == "-":
+            return left.plus(right.scaled(-1))
+        if op == "*" and not (left.slopes and right.slopes):
+            both = (left, right) if left.slopes else (right, left)
+            return both[0].scaled(both[1].constant)
+        if op == "/" and not right.slopes and right.constant != 0:
+            return left.scaled(1 / right.constant)
+        is_power = op == "**" and not right.slopes
+        return left if is_power and right.constant == 1 else None
 
-def _finite(value: float) -> Affine | None:
-    return Affine({}, value) if math.isfinite(value) else None
+    def _computed(self, expr: Expression) -> Affine | None:
+        return self._number(float(evaluate(expr, _NOWHERE, None, np)[0]))

@@ -2,15 +2,18 @@
 
 import dataclasses
 import math
+import sys
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from ocbnn.core.errors import DataError, RegionError
-from ocbnn.rules.affine import affine
+from ocbnn.rules.affine import Affine, affine, exact_affine
 from ocbnn.rules.conditions import Condition
 from ocbnn.rules.evaluate import truth
 from ocbnn.rules.normal_form import Atom, columns, normal_form
+from ocbnn.rules.tree import Expression
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,15 +53,30 @@ class Region:
         slabs = (_Slab(t, len(self.lower)) for t in normal_form(self.condition))
         return [(slab.lower, slab.upper) for slab in slabs if not slab.is_empty]
 
+    def surely_contains(self, X: np.ndarray) -> np.ndarray:
+        """The same for a box, where no end is rounded, and no sum near it.
+
+        Ends that a function gives, `exp(3)`, are those of double precision.
+        """
+        inside = self.contains(X)
+        terms = () if self.condition is None else normal_form(self.condition)
+        for term in terms:
+            if _Slab(term, len(self.lower)).is_empty:
+                continue
+            for atom in term:
+                inside &= _surely(atom, X)
+        return inside
+
     def edges(self) -> list[tuple[int, float]] | None:
         """Input and threshold of each comparison; None where one is of another kind."""
         found = []
         terms = () if self.condition is None else normal_form(self.condition)
         for atom in (atom for term in terms for atom in term):
-            form = affine(atom.expr, "input")
+            form = _form(atom.expr)
             if form is None or len(form.slopes) > 1:
                 return None
-            found += [(i, -form.constant / slope) for i, slope in form.slopes.items()]
+            ends = form.slopes.items()
+            found += [(i, float(-form.constant / slope)) for i, slope in ends]
         return found
 
 
@@ -86,6 +104,30 @@ def region_of(condition: Condition | None, inputs: Sequence[str], rule: str) -> 
     )
 
 
+def _form(expr: Expression) -> Affine | None:
+    """An expression of inputs as affine, without rounding where that is possible."""
+    form = exact_affine(expr, "input")
+    if form is None:
+        return affine(expr, "input")
+    largest = max((abs(form.constant / one) for one in form.slopes.values()), default=0)
+    return form if largest < sys.float_info.max else None
+
+
+def _surely(atom: Atom, X: np.ndarray) -> np.ndarray:
+    """Whether `f <= 0`, compared with the last number on the right side of its end."""
+    form = exact_affine(atom.expr, "input")
+    if form is None or len(form.slopes) != 1:
+        return np.ones(len(X), bool)
+    ((index, slope),) = form.slopes.items()
+    # Mirrored where it rises to the left, so that the end is always above.
+    end = -form.constant / abs(slope)
+    x = X[:, index] if slope > 0 else -X[:, index]
+    last = float(end)
+    if Fraction(last) > end:
+        last = math.nextafter(last, -math.inf)
+    return x < last if atom.strict and Fraction(last) == end else x <= last
+
+
 class _Slab:
     """Bounds on each input that follow from one intersection of atoms."""
 
@@ -100,7 +142,7 @@ class _Slab:
             self._narrow(atom)
 
     def _narrow(self, atom: Atom) -> None:
-        form = affine(atom.expr, "input")
+        form = _form(atom.expr)
         if form is None or len(form.slopes) > 1:
             # Leaving an atom out keeps the bounds sound: the box only grows.
             self.is_exact = False
@@ -110,7 +152,7 @@ class _Slab:
             self._false |= constant >= 0 if atom.strict else constant > 0
             return
         ((index, slope),) = form.slopes.items()
-        bound = -form.constant / slope + 0.0  # No negative zero in messages.
+        bound = float(-form.constant / slope) + 0.0  # No negative zero in messages.
         if slope > 0 and bound <= self.upper[index]:
             tie = bound == self.upper[index] and self._open_above[index]
             self.upper[index] = bound

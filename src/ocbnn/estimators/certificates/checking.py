@@ -121,7 +121,8 @@ def _check_rules(certificate: Certificate, model: Any) -> None:
         try:
             question = Question(model, bound, asked)
         except OcbnnError as error:
-            if certificate.skipped.get(bound.name) != str(error):
+            is_skipped = isinstance(error, CertificateError)
+            if not is_skipped or certificate.skipped.get(bound.name) != str(error):
                 raise _fallen(
                     f"rule {bound.name!r} cannot be proved: {error}"
                 ) from None
@@ -192,6 +193,9 @@ def _problems(rule: RuleCertificate, question: Question) -> Iterator[str]:
             )
     yield from _unproved(rule, question)
     yield from _unbroken(rule, question)
+    said = np.argwhere(rule.status == HOLDS).tolist()
+    if set(rule.splits) - {(place, rule.draws[column]) for place, column in said}:
+        yield "it has proofs for draws that are not said to keep it"
 
 
 def _other_draws(rule: RuleCertificate, question: Question) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ from ocbnn.storage.files import replace_file
 FORMAT = 2
 _KIND = "ocbnn certificate"
 _LEAF = "."
+_WHOLE = re.compile(r"0|[1-9][0-9]*")
 _LETTERS = {HOLDS: "h", BROKEN: "b", 0: "u"}
 _CODES = {letter: code for code, letter in _LETTERS.items()}
 
@@ -92,7 +94,7 @@ class _Asked(_Strict):
 
 class _File(_Strict):
     kind: Literal["ocbnn certificate"]
-    version: Literal[2]
+    version: int
     versions: dict[str, str]
     model: str
     verdict: list[str]
@@ -156,17 +158,32 @@ def read(path: Any) -> Certificate:
     Raises:
         CertificateError: When the file is none.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise CertificateError(
+            f"a certificate, or the path of its file, is needed, got {path!r}. Write "
+            'verify("certificate.json", model).'
+        )
     if Path(path).is_dir():
         raise CertificateError(
             f"{path}: this is a folder. Name the certificate's file in it."
         )
     try:
         text = Path(path).read_text(encoding="utf-8")
+        json.loads(text, object_pairs_hook=_once)
         _refuse_other_formats(_Head.model_validate_json(text), path)
         file = _File.model_validate_json(text)
         return _certificate(file)
+    except OSError as error:
+        raise CertificateError(
+            f"{path}: {error.strerror}. Name the file that `ocbnn certify MODEL --out "
+            "FILE` wrote."
+        ) from None
     except UnicodeDecodeError:
         said = "it is no text"
+    except RecursionError:
+        said = "it is nested too deeply"
+    except json.JSONDecodeError:
+        said = "it is not written in JSON, or is cut short"
     except ValidationError as error:
         said = _in_words(error.errors()[0])
     except (ValueError, KeyError) as error:
@@ -180,7 +197,7 @@ def read(path: Any) -> Certificate:
 
 
 def _refuse_other_formats(head: _Head, path: Any) -> None:
-    is_ours = head.kind == _KIND and isinstance(head.version, int)
+    is_ours = head.kind == _KIND and type(head.version) is int
     if not is_ours or head.version == FORMAT:
         return
     why = "a newer ocbnn wrote it. Check it with that one"
@@ -304,7 +321,10 @@ def _compare(said: dict[str, Any], found: RuleCertificate) -> None:
 
 def _is_same(said: Any, true: Any) -> bool:
     if isinstance(true, float) and type(said) in (int, float):
-        return bool(np.isclose(said, true, rtol=1e-9, atol=1e-12))
+        try:
+            return bool(np.isclose(float(said), true, rtol=1e-9, atol=1e-12))
+        except OverflowError:
+            return False  # A whole number that is longer than any float.
     return type(said) is type(true) and said == true
 
 
@@ -322,5 +342,16 @@ def _around(around: _Around) -> Around:
 
 
 def _splits(where: str, axes: str) -> tuple[tuple[int, int], list[int]]:
-    place, draw = map(int, where.split())
-    return (place, draw), [-1 if axis == _LEAF else int(axis) for axis in axes.split()]
+    words = [*where.split(" "), *(axis for axis in axes.split(" ") if axis != _LEAF)]
+    if not all(map(_WHOLE.fullmatch, words)):
+        raise ValueError("whole numbers have one spelling")
+    place, draw = map(int, where.split(" "))
+    return (place, draw), [-1 if one == _LEAF else int(one) for one in axes.split(" ")]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object none of whose keys stands twice: readers would disagree about it."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise CertificateError("the certificate does not stand: a key stands twice.")
+    return found

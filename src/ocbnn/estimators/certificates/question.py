@@ -13,8 +13,12 @@ import numpy as np
 from ocbnn.core.errors import CertificateError, SettingError
 from ocbnn.estimators.certificates.asking import PYTHON, Words
 from ocbnn.estimators.certificates.certificate import Around, Asked, Place
+from ocbnn.estimators.page import listed
 from ocbnn.proofs.prover import Prover
 from ocbnn.rules import AllowedClasses, BoundRule, Expectation
+
+# How often boxes are halved to see whether a region meets them, and how many at most.
+_HALVINGS, _MOST_PARTS = 12, 20_000
 
 
 class Question:
@@ -34,7 +38,14 @@ class Question:
         weights = jax.tree.map(
             lambda a: np.asarray(a)[self.numbers], predictive.draws.weights
         )
-        self.prover = Prover(predictive.network, weights, predictive.units, bound)
+        self.is_masked = not asked.is_own and _is_masked(model, bound)
+        self.prover = Prover(
+            predictive.network,
+            weights,
+            predictive.units,
+            bound,
+            is_masked=self.is_masked,
+        )
         self.around: Around | None = None
         self.cut: tuple[str, ...] = ()
         self.narrowed: tuple[str, ...] = ()
@@ -51,7 +62,7 @@ class Question:
             "rule": self.bound.name,
             "text": str(self.bound.rule),
             "is_own": self.asked.is_own,
-            "reading": _reading(self.bound),
+            "reading": _reading(self.bound, is_masked=self.is_masked),
             "inputs": tuple(schema.inputs),
             "outputs": tuple(map(str, named)),
             "cut": self.cut,
@@ -95,6 +106,12 @@ class Question:
         smaller = ((low > least) | (high < most)) & ~is_free
         self.cut = tuple(names[column] for column in np.flatnonzero(is_free))
         self.narrowed = tuple(names[column] for column in np.flatnonzero(smaller))
+        if self._misses(low[None], high[None])[0]:
+            raise SettingError(
+                f"the region of rule {self.bound.name!r} has no input where it would "
+                f"be looked at, {_ends(names, low, high)}. Give other bounds: "
+                f"{words.bounds(names[0])}."
+            )
         return (Place(tuple(low.tolist()), tuple(high.tolist())),)
 
     def _rows(self, X: np.ndarray, away: np.ndarray) -> tuple[Place, ...]:
@@ -104,6 +121,9 @@ class Question:
         low, high = np.maximum(X - away, least), np.minimum(X + away, most)
         is_missing = np.isnan(X).any(axis=1)
         is_inside = (low <= high).all(axis=1) & ~is_missing
+        met = np.flatnonzero(is_inside)
+        is_inside = np.zeros(len(X), bool)
+        is_inside[met[~self._misses(low[met], high[met])]] = True
         outside = np.flatnonzero(~is_inside & ~is_missing) + 1
         missing = np.flatnonzero(is_missing) + 1
         if not is_inside.any():
@@ -123,6 +143,47 @@ class Question:
             for row in np.flatnonzero(is_inside).tolist()
         )
 
+    def _misses(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Which boxes have no input that the rule speaks of: proved, not guessed.
+
+        A region that is no box may leave out all of one that its bounds meet.
+        """
+        owner, met = np.arange(len(low)), np.zeros(len(low), bool)
+        region = self.bound.region
+        if region.is_box:
+            return met
+        width = np.where(high > low, high - low, 1.0)
+        for _ in range(_HALVINGS):
+            met[owner[region.contains(0.5 * (low + high))]] = True
+            is_open = ~met[owner]
+            owner, low, high = owner[is_open], low[is_open], high[is_open]
+            if not len(owner) or len(owner) > _MOST_PARTS:
+                break
+            draws = np.zeros(len(owner), int)
+            is_open = ~self.prover.judge(draws, low, high).outside
+            owner, low, high = owner[is_open], low[is_open], high[is_open]
+            share = (high - low) / width[owner]
+            axis = np.asarray(region.columns)[share[:, region.columns].argmax(axis=1)]
+            rows, middle = np.arange(len(owner)), 0.5 * (low + high)
+            left, right = high.copy(), low.copy()
+            left[rows, axis] = right[rows, axis] = middle[rows, axis]
+            low, high = np.concatenate([low, right]), np.concatenate([left, high])
+            owner = np.concatenate([owner, owner])
+        # What is left over could be anything.
+        met[owner] = True
+        return ~met
+
+
+def _ends(names: Sequence[str], low: np.ndarray, high: np.ndarray) -> str:
+    ends = zip(low, names, high, strict=True)
+    return listed([f"{a:g} <= {name} <= {b:g}" for a, name, b in ends], 6)
+
+
+def _is_masked(model: Any, bound: BoundRule) -> bool:
+    """Whether the model never gives a class that the rule forbids."""
+    rules = () if model.held_ is None else model.held_.rules
+    return any(one.rule == bound.name and one.way == "masked" for one in rules)
+
 
 def _chosen(model: Any, most: int | None) -> tuple[np.ndarray, int]:
     """Draws to look at, evenly chosen, and how many there are."""
@@ -133,7 +194,12 @@ def _chosen(model: Any, most: int | None) -> tuple[np.ndarray, int]:
     return answers[np.unique(chosen)], len(answers)
 
 
-def _reading(bound: BoundRule) -> str:
+def _reading(bound: BoundRule, *, is_masked: bool) -> str:
+    if is_masked:
+        return (
+            "Classes that it forbids are masked: whatever the weights, no answer of "
+            "the model is one of them, and there is nothing to search for."
+        )
     match bound.claim:
         case AllowedClasses():
             return (
@@ -161,4 +227,9 @@ def _data_range(
 def _effective(model: Any, size: int) -> float | None:
     """How many independent draws a chain's draws are worth, at least."""
     worth = model.verdict_.ess_min if model.draws_.plan.is_exact else None
-    return None if worth is None else float(min(worth, size))
+    if worth is None:
+        return None
+    # Draws that a hard rule has ruled out, or weighs lightly, are worth less.
+    held = model.held_
+    share = 1.0 if held is None else held.ess / held.draws
+    return float(min(worth * share, size))

@@ -7,6 +7,7 @@ import numpy as np
 
 from ocbnn.estimators.page import block, listed
 from ocbnn.proofs.search import HOLDS
+from ocbnn.rules.words import spell_number
 
 _MOST = 20
 
@@ -80,7 +81,10 @@ def _where(rule: Any) -> Iterator[str]:
     else:
         (place,) = rule.places
         ends = zip(place.low, rule.inputs, place.high, strict=True)
-        spoken = [f"{a:.6g} <= {name} <= {b:.6g}" for a, name, b in ends]
+        # With all their digits: what was not looked at must not seem to be.
+        spoken = [
+            f"{spell_number(a)} <= {name} <= {spell_number(b)}" for a, name, b in ends
+        ]
         yield f"Looked at wherever {listed(spoken, _MOST)}."
     if rule.cut:
         yield (
@@ -110,7 +114,7 @@ def _which_rows(rule: Any) -> Iterator[str]:
     if around.missing:
         yield f"Left out, because they lack an input: {_rows(around.missing)}."
     named = list(zip(rule.inputs, around.tolerance, strict=True))
-    given = [f"{name} {away:.6g}" for name, away in named if away]
+    given = [f"{name} {spell_number(away)}" for name, away in named if away]
     exact = [name for name, away in named if not away]
     if given:
         yield f"Tolerances: {listed(given, _MOST)}."
