@@ -57,6 +57,14 @@ def test_a_rule_that_data_keep_by_themselves_is_idle(found):
     assert wide.spreads[0].removed == pytest.approx(0.0, abs=0.01)
 
 
+def test_a_rule_that_binds_elsewhere_too_is_said_to(found):
+    cap = dataclasses.replace(found["cap"], binding=Binding(0.6, 0.5, 0.4, 0.3))
+    said = lambda share: dataclasses.replace(cap, elsewhere=share).sentences()
+    assert any("the other rules keep it" in one for one in said(0.01))
+    assert any("at 40 % of the points elsewhere" in one for one in said(0.4))
+    assert not any("the other rules keep it" in one for one in said(0.4))
+
+
 def test_a_rule_that_contradicts_rows_names_them_and_says_where_it_binds(found):
     cap = found["cap"]
     assert (cap.status, cap.how) == ("pulls", "refitted")

@@ -10,6 +10,12 @@ def run(seed):
     return Run("study.toml", ".", "text", "data", seed, quick=False)
 
 
+def test_a_file_is_no_folder_of_a_fit(tmp_path):
+    (tmp_path / "study.toml").write_text("")
+    with pytest.raises(SettingError, match="no folder of a fit"):
+        RunFolder(tmp_path / "study.toml").run()
+
+
 @pytest.mark.parametrize("left", ["model.ocbnn", "checkpoint/chain-0"])
 def test_only_a_fit_that_began_is_protected(tmp_path, left):
     folder = RunFolder(tmp_path / "out")

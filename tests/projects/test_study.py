@@ -71,6 +71,11 @@ def test_a_quick_look_has_fewer_draws_of_the_same_plan(tmp_path):
         ('task = "regression"', "", r"line 2, \[data\] task: .* missing.*regression"),
         ('"regression"', '"regresion"', r"got 'regresion'\. Did you mean `regression`"),
         ("[network]", "[netwrok]", r"line 12, netwrok: .*Did you mean `network`\?"),
+        (
+            "points = 20",
+            'strength = "frim"',
+            r"must be 'soft', 'firm' or 'hard', got 'frim'\. Did you mean `firm`",
+        ),
         ("points", "pionts", r"line 10, rule 1, pionts: .*Did you mean `points`\?"),
         ("points = 20", "points = 0", r"line 10, rule 1, points: \('up'\) `points`"),
         ("points = 20", 'points = "a"', r"rule 1, points: it must be a whole number"),

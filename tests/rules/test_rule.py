@@ -117,3 +117,12 @@ def test_a_rule_checks_its_settings():
 def test_refusals_give_advice(write, error, advice):
     with pytest.raises(error, match=advice):
         write()
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("tau0", r"`tau=\(30, 2\)`"), ("strenght", "Did you mean `strength`")],
+)
+def test_settings_that_there_are_not_are_refused(name, advice):
+    with pytest.raises(SettingError, match=advice):
+        require(y > 3, **{name: 30})

@@ -139,12 +139,19 @@ class _Pair:
         wrong = self._broken(self.without.predictive, xs)
         share, binds = binding(wrong, self.without.weights)
         names = self.bound.schema.inputs
+        places = _places(xs, binds, names)
+        apart = ~np.any([place.holds(xs, names) for place in places], axis=0)
+        rest = binds[apart] if places else binds[:0]
+        # A class that the model masks is never given, whatever the weights say.
+        is_masked = self.bound.rule.held == "hard" and self.bound.schema.classes
+        violation = 0.0 if is_masked else float(self._broken(self.knowing, xs).mean())
         return dataclasses.replace(
             found,
             binding=share,
-            violation=float(self._broken(self.knowing, xs).mean()),
+            violation=violation,
             ranges=_ranges(xs, binds, names),
-            places=_places(xs, binds, names),
+            places=places,
+            elsewhere=float(rest.mean()) if rest.size else 0.0,
         )
 
     def spreads(self, xs: Points, outside: Points) -> tuple[Spread, ...]:

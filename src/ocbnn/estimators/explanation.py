@@ -21,6 +21,8 @@ from ocbnn.metrics.places import Place
 _IDLE = 0.01
 # From so many points on, a rule binds everywhere.
 _EVERYWHERE = 0.9
+# And one up to which "nowhere" is.
+_HARDLY = 0.05
 # A change of spread that is none, one worth a sentence, and one that is no accident of
 # few draws.
 _SAME, _CHANGE, _MOVED = 0.005, 0.1, 0.25
@@ -90,7 +92,8 @@ class Explanation:
             for custom rules, which nothing can break.
         violation: How often it is broken with itself in place, likewise.
         ranges: Where it binds along each input; empty where it binds nowhere.
-        places: The same in words.
+        places: The same in words: where it binds most.
+        elsewhere: At what share of the other points it binds, too.
         spreads: What it does to uncertainty, for each output it speaks of.
         rows_in_region: How many data rows it speaks about; None where none can break
             it.
@@ -117,6 +120,7 @@ class Explanation:
     within_noise: tuple[Row, ...]
     follows: str | None = None
     has_others: bool = False
+    elsewhere: float = 0.0
 
     @property
     def pulled(self) -> list[Row]:
@@ -189,7 +193,11 @@ class Explanation:
             yield "It binds everywhere in its region."
         elif self.places:
             where = " and ".join(map(_place, self.places))
-            yield f"It binds {where}; elsewhere {self._keepers} keep it."
+            if self.elsewhere > _HARDLY:
+                most = f"It binds most {where}, and at {share(self.elsewhere)}"
+                yield f"{most} of the points elsewhere."
+            else:
+                yield f"It binds {where}; elsewhere {self._keepers} keep it."
 
     def _uncertainty(self) -> Iterator[str]:
         for one in self.spreads:

@@ -371,7 +371,7 @@ def _run_name(number: int) -> str:
 def _tell(model: Any, number: int, one: Round) -> None:
     with make_reporter(model.progress if is_first() else False) as reporter:
         reporter.begin(_run_name(number), None)
-        reporter.finish(str(one))
+        reporter.finish(f"{one} ({one.seconds:.1f} s)")
 
 
 def _warn_if_unmet(record: RefinementRecord) -> None:

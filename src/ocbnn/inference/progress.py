@@ -10,6 +10,8 @@ from ocbnn.core.errors import SettingError
 _PLAIN_SECONDS = 10.0
 # Less time than this tells no pace.
 _GLANCE = 1e-3
+# What took less is not said to have taken any time.
+_MOMENT = 0.05
 
 
 @runtime_checkable
@@ -143,7 +145,8 @@ class _Plain(_Silent):
             self._say(f"{100 * share:.0f} %, {note}{rest}")
 
     def finish(self, note: str) -> None:
-        self._say(f"{note} ({self._pace.seconds:.1f} s)")
+        gone = self._pace.seconds
+        self._say(f"{note} ({gone:.1f} s)" if gone >= _MOMENT else note)
 
     def _say(self, text: str) -> None:
         print(f"{self._label}: {text}", file=sys.stderr, flush=True)

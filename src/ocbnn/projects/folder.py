@@ -90,7 +90,7 @@ class RunFolder:
         try:
             said = json.loads((self.path / _RUN).read_text(encoding="utf-8"))
             return Run(**said)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise SettingError(
                 f"{self.path}: this is no folder of a fit, it has no {_RUN}. "
                 "`ocbnn fit STUDY.toml --out DIR` makes one."

@@ -46,9 +46,17 @@ def checked(
         return model.model_validate(values)
     except ValidationError as error:
         # A value that fits no member of a union is one mistake, not several.
-        found = {_key(one): one for one in reversed(error.errors(include_url=False))}
-        said = [_sentence(model, one, source, at) for one in reversed(found.values())]
+        found: dict[Key, Any] = {}
+        for one in error.errors(include_url=False):
+            # Of its members, text is most likely meant for the list of words.
+            if _key(one) not in found or _is_misspelled(one):
+                found[_key(one)] = one
+        said = [_sentence(model, one, source, at) for one in found.values()]
         raise SettingError("\n".join(said)) from None
+
+
+def _is_misspelled(problem: Any) -> bool:
+    return problem["type"] == "literal_error" and isinstance(problem["input"], str)
 
 
 def _key(problem: Any) -> Key:

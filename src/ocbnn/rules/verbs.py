@@ -15,6 +15,8 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
+from ocbnn.core.errors import SettingError
+from ocbnn.core.words import shorten, suggest
 from ocbnn.rules.conditions import Condition, as_condition
 from ocbnn.rules.rule import Custom, Expect, Held, Per, Rule, Sampler
 from ocbnn.rules.settings import positive
@@ -48,13 +50,13 @@ class Settings(TypedDict, total=False):
 def require(claim: object, where: object = None, **settings: Unpack[Settings]) -> Rule:
     """Say that outputs satisfy `claim` at every input in `where`, or everywhere."""
     condition = as_condition(claim, "require")
-    return Rule(condition, _region(where), **settings)
+    return Rule(condition, _region(where), **_known(settings))
 
 
 def forbid(claim: object, where: object = None, **settings: Unpack[Settings]) -> Rule:
     """Say that outputs never satisfy `claim` at an input in `where`, or anywhere."""
     condition = as_condition(claim, "forbid")
-    return Rule(~condition, _region(where), **settings)
+    return Rule(~condition, _region(where), **_known(settings))
 
 
 def expect(
@@ -81,7 +83,7 @@ def expect(
         tuple(positive(each, "sd") for each in sds),
         tuple(positive(each, "weights") for each in shares),
     )
-    return Rule(claim, _region(where), **settings)
+    return Rule(claim, _region(where), **_known(settings))
 
 
 def custom(
@@ -94,7 +96,21 @@ def custom(
     density. It prints as `custom(name of the function)`, for reading only: a function
     is no text, so it does not parse back.
     """
-    return Rule(Custom(log_g), _region(where), **settings)
+    return Rule(Custom(log_g), _region(where), **_known(settings))
+
+
+def _known(settings: Settings) -> Settings:
+    """The settings, all of which there are."""
+    names = list(Settings.__annotations__)
+    for name in settings:
+        if name in names:
+            continue
+        near = " In Python both are one: `tau=(30, 2)`." if name[:3] == "tau" else ""
+        raise SettingError(
+            f"`{shorten(name)}` is no setting of a rule."
+            f"{near or suggest(name, names)} There are {', '.join(names)}."
+        )
+    return settings
 
 
 def _region(where: object) -> Condition | None:
