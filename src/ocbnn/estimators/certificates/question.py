@@ -157,7 +157,7 @@ class Question:
             met[owner[region.contains(0.5 * (low + high))]] = True
             is_open = ~met[owner]
             owner, low, high = owner[is_open], low[is_open], high[is_open]
-            if not len(owner) or len(owner) > _MOST_PARTS:
+            if not len(owner) or len(owner) > max(_MOST_PARTS, 4 * len(met)):
                 break
             draws = np.zeros(len(owner), int)
             is_open = ~self.prover.judge(draws, low, high).outside
