@@ -173,6 +173,7 @@ def _double_counterexample(found):
         (lambda c: _changed(c, text="y >= -9"), "its text"),
         (lambda c: _changed(c, cut=("x",)), "inputs without bounds"),
         (lambda c: _changed(c, is_own=False), "whether it is a rule of the model"),
+        (lambda c: _changed(c, is_masked=True), "whether the model masks"),
         (lambda c: _asked(c, is_own=False), "no rule that is called"),
         (lambda c: _asked(c, rule="cap"), "wrong about whether 'cap' is the model's"),
         (lambda c: _asked(c, draws=0), "makes no sense"),

@@ -80,6 +80,7 @@ def test_classes_that_are_masked_are_never_given():
         model.fit(X, np.where(inside, "low", np.where(X[:, 0] > 0, "high", "mid")))
     found = ocbnn.certify(model)["calm"]
     assert (found.holds, "are masked" in found.reading) == (1.0, True)
+    assert found.probability == 1.0
     # The same words as a rule of one's own are about what the weights say.
     own = ocbnn.certify(model, "own: if -2 <= x <= 2 then c not in {high}")["own"]
     assert own.broken > 0

@@ -100,9 +100,9 @@ class Prover:
 
     def is_broken(self, draws: DrawNumbers, points: Boxes) -> Bool[np.ndarray, " _"]:
         """Whether the rule is broken at points, each for one draw: proved."""
-        region, found = self.bound.region, self.judge(draws, points, points)
-        contains = region.surely_contains if region.is_box else region.contains
-        return contains(points) & found.inside & found.broken
+        found = self.judge(draws, points, points)
+        inside = self.bound.region.surely_contains(points) & found.inside
+        return inside & found.broken
 
     def values(self, draw: int, point: np.ndarray) -> np.ndarray:
         """One draw's outputs at one point, in the network's own units."""

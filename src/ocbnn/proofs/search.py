@@ -12,6 +12,8 @@ HOLDS, BROKEN, UNDECIDED = 1, -1, 0
 # A box this many times narrower than what it came from is not divided again.
 _NARROW = 2.0**-40
 _LEAF = -1
+# How often boxes are halved to see whether a region meets them, and how many at most.
+_HALVINGS, _MOST_PARTS = 12, 20_000
 
 
 class Roots(NamedTuple):
@@ -193,3 +195,37 @@ def leaves(
         raise ValueError("the divisions of a box end too early")
     lows, highs = zip(*found, strict=True)
     return np.stack(lows), np.stack(highs)
+
+
+def misses(
+    prover: Prover,
+    low: Float[np.ndarray, "places inputs"],
+    high: Float[np.ndarray, "places inputs"],
+) -> Bool[np.ndarray, " places"]:
+    """Which boxes have no input that the rule speaks of: proved, not guessed.
+
+    A region that is no box may leave out all of a box that its bounds meet.
+    """
+    owner, met = np.arange(len(low)), np.zeros(len(low), bool)
+    region = prover.bound.region
+    if region.is_box:
+        return met
+    width = np.where(high > low, high - low, 1.0)
+    for _ in range(_HALVINGS):
+        met[owner[region.contains(0.5 * (low + high))]] = True
+        is_open = ~met[owner]
+        owner, low, high = owner[is_open], low[is_open], high[is_open]
+        if not len(owner) or len(owner) > max(_MOST_PARTS, 4 * len(met)):
+            break
+        is_open = ~prover.judge(np.zeros(len(owner), int), low, high).outside
+        owner, low, high = owner[is_open], low[is_open], high[is_open]
+        share = (high - low) / width[owner]
+        axis = np.asarray(region.columns)[share[:, region.columns].argmax(axis=1)]
+        rows, middle = np.arange(len(owner)), 0.5 * (low + high)
+        left, right = high.copy(), low.copy()
+        left[rows, axis] = right[rows, axis] = middle[rows, axis]
+        low, high = np.concatenate([low, right]), np.concatenate([left, high])
+        owner = np.concatenate([owner, owner])
+    # What is left over could be anything.
+    met[owner] = True
+    return ~met

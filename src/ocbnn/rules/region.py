@@ -54,18 +54,17 @@ class Region:
         return [(slab.lower, slab.upper) for slab in slabs if not slab.is_empty]
 
     def surely_contains(self, X: np.ndarray) -> np.ndarray:
-        """The same for a box, where no end is rounded, and no sum near it.
+        """Whether each row lies inside, its bounds compared without rounding.
 
-        Ends that a function gives, `exp(3)`, are those of double precision.
+        What does not bound a single input is judged as by `contains`. Ends that a
+        function gives, `exp(3)`, are those of double precision.
         """
         inside = self.contains(X)
-        terms = () if self.condition is None else normal_form(self.condition)
-        for term in terms:
-            if _Slab(term, len(self.lower)).is_empty:
-                continue
-            for atom in term:
-                inside &= _surely(atom, X)
-        return inside
+        if self.condition is None:
+            return inside
+        terms = normal_form(self.condition)
+        each = [np.all([_surely(atom, X) for atom in term], axis=0) for term in terms]
+        return inside & np.any(each, axis=0)
 
     def edges(self) -> list[tuple[int, float]] | None:
         """Input and threshold of each comparison; None where one is of another kind."""

@@ -108,6 +108,7 @@ class RuleCertificate(Page):
         rule: The rule's name.
         text: The rule.
         is_own: Whether it was given as text or object, not by a name of the model's.
+        is_masked: Whether the model masks what it forbids, so no draw can break it.
         reading: What it means for a draw to keep it, where that needs to be said.
         inputs: Names of the inputs.
         outputs: Names of the outputs, or of the classes.
@@ -130,6 +131,7 @@ class RuleCertificate(Page):
     rule: str
     text: str
     is_own: bool
+    is_masked: bool
     reading: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -178,8 +180,10 @@ class RuleCertificate(Page):
         """A lower bound, at `confidence`, on the probability that a new draw keeps it.
 
         The Clopper-Pearson bound of as many successes among as many trials as the draws
-        are worth; undecided draws count as failures.
+        are worth; undecided draws count as failures. One, where no draw can break it.
         """
+        if self.is_masked:
+            return 1.0
         size = len(self.draws)
         trials = size if self.effective is None else int(min(size, self.effective))
         successes = int(np.floor(self.holds * trials + 1e-9))

@@ -23,6 +23,7 @@ _FRAME = {
     "rule": "its name",
     "text": "its text",
     "is_own": "whether it is a rule of the model",
+    "is_masked": "whether the model masks what it forbids",
     "reading": "what it means to keep it",
     "inputs": "the model's inputs",
     "outputs": "the model's outputs",

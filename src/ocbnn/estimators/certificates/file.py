@@ -60,6 +60,7 @@ class _Rule(_Strict):
     rule: str
     text: str
     is_own: bool
+    is_masked: bool
     reading: str
     inputs: list[str]
     outputs: list[str]

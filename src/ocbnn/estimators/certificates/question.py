@@ -15,10 +15,8 @@ from ocbnn.estimators.certificates.asking import PYTHON, Words
 from ocbnn.estimators.certificates.certificate import Around, Asked, Place
 from ocbnn.estimators.page import listed
 from ocbnn.proofs.prover import Prover
+from ocbnn.proofs.search import misses
 from ocbnn.rules import AllowedClasses, BoundRule, Expectation
-
-# How often boxes are halved to see whether a region meets them, and how many at most.
-_HALVINGS, _MOST_PARTS = 12, 20_000
 
 
 class Question:
@@ -62,6 +60,7 @@ class Question:
             "rule": self.bound.name,
             "text": str(self.bound.rule),
             "is_own": self.asked.is_own,
+            "is_masked": self.is_masked,
             "reading": _reading(self.bound, is_masked=self.is_masked),
             "inputs": tuple(schema.inputs),
             "outputs": tuple(map(str, named)),
@@ -106,7 +105,7 @@ class Question:
         smaller = ((low > least) | (high < most)) & ~is_free
         self.cut = tuple(names[column] for column in np.flatnonzero(is_free))
         self.narrowed = tuple(names[column] for column in np.flatnonzero(smaller))
-        if self._misses(low[None], high[None])[0]:
+        if misses(self.prover, low[None], high[None])[0]:
             raise SettingError(
                 f"the region of rule {self.bound.name!r} has no input where it would "
                 f"be looked at, {_ends(names, low, high)}. Give other bounds: "
@@ -123,7 +122,7 @@ class Question:
         is_inside = (low <= high).all(axis=1) & ~is_missing
         met = np.flatnonzero(is_inside)
         is_inside = np.zeros(len(X), bool)
-        is_inside[met[~self._misses(low[met], high[met])]] = True
+        is_inside[met[~misses(self.prover, low[met], high[met])]] = True
         outside = np.flatnonzero(~is_inside & ~is_missing) + 1
         missing = np.flatnonzero(is_missing) + 1
         if not is_inside.any():
@@ -142,36 +141,6 @@ class Question:
             Place(tuple(low[row].tolist()), tuple(high[row].tolist()), row + 1)
             for row in np.flatnonzero(is_inside).tolist()
         )
-
-    def _misses(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Which boxes have no input that the rule speaks of: proved, not guessed.
-
-        A region that is no box may leave out all of one that its bounds meet.
-        """
-        owner, met = np.arange(len(low)), np.zeros(len(low), bool)
-        region = self.bound.region
-        if region.is_box:
-            return met
-        width = np.where(high > low, high - low, 1.0)
-        for _ in range(_HALVINGS):
-            met[owner[region.contains(0.5 * (low + high))]] = True
-            is_open = ~met[owner]
-            owner, low, high = owner[is_open], low[is_open], high[is_open]
-            if not len(owner) or len(owner) > max(_MOST_PARTS, 4 * len(met)):
-                break
-            draws = np.zeros(len(owner), int)
-            is_open = ~self.prover.judge(draws, low, high).outside
-            owner, low, high = owner[is_open], low[is_open], high[is_open]
-            share = (high - low) / width[owner]
-            axis = np.asarray(region.columns)[share[:, region.columns].argmax(axis=1)]
-            rows, middle = np.arange(len(owner)), 0.5 * (low + high)
-            left, right = high.copy(), low.copy()
-            left[rows, axis] = right[rows, axis] = middle[rows, axis]
-            low, high = np.concatenate([low, right]), np.concatenate([left, high])
-            owner = np.concatenate([owner, owner])
-        # What is left over could be anything.
-        met[owner] = True
-        return ~met
 
 
 def _ends(names: Sequence[str], low: np.ndarray, high: np.ndarray) -> str:

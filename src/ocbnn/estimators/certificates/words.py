@@ -145,6 +145,9 @@ def _by_row(rule: Any) -> Iterator[str]:
 
 
 def _probable(rule: Any) -> Iterator[str]:
+    if rule.is_masked:
+        yield "So does every draw that was not looked at."
+        return
     how = "taking the draws as independent, which they need not be"
     if rule.effective is not None:
         count = f"{rule.effective:.0f}"
