@@ -34,7 +34,7 @@ def on_disk(folder, name, array):
 
 def numbers(table):
     columns = table.shape[1]
-    return StoredNumbers(FileRows(table), np.zeros(columns), np.ones(columns))
+    return StoredNumbers(FileRows(table), *np.zeros((2, columns)), np.ones(columns))
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def test_equal_means_the_same_rows_of_the_same_file(tmp_path):
     assert hash(numbers(table)) == hash(numbers(again))
     assert numbers(table[1:]) == numbers(again[1:])
     assert numbers(table[1:]) != numbers(table[:-1])
-    assert StoredNumbers(FileRows(table), np.ones(2), np.ones(2)) != numbers(table)
+    assert StoredNumbers(FileRows(table), *np.ones((3, 2))) != numbers(table)
     copied = on_disk(tmp_path, "copy", table)
     assert numbers(copied) != numbers(table)
     assert numbers(copied).fingerprint() == numbers(table).fingerprint()

@@ -1,9 +1,14 @@
 """The same data and rule in other units give the same posterior."""
 
+import dataclasses
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
+from ocbnn.core.errors import SettingError
 from ocbnn.core.units import Units
 from ocbnn.networks import MLP
 from ocbnn.posterior import Categorical, GaussianNoise, Target
@@ -16,6 +21,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform([0.0, 100.0], [2.0, 300.0], (30, 2))
 Y = np.stack([3 + X[:, 0], 0.02 * X[:, 1] - X[:, 0] ** 2], axis=1)
 SCHEMA = Schema(("h", "t"), ("a", "b"))
+WHERE_MOVED = "if {0} <= h <= {2} and {100} <= t <= {300} then"
 WHERE = "if 0 <= h <= 2 and 100 <= t <= 300 then"
 
 
@@ -24,13 +30,9 @@ def target(rules, X, Y, schema=SCHEMA):
     classes = schema.classes
     outputs = len(schema.outputs) if classes is None else len(classes)
     units = Units.of(X, Y if classes is None else None, outputs)
-    sizes = {}
-    if classes is None:
-        sizes["reference"] = jnp.asarray(Y)
-        sizes["output_scale"] = jnp.asarray(units.y_scale)
-        sizes["input_scale"] = jnp.asarray(units.x_scale)
+    known = {"rows": X, "reference": Y if classes is None else None, "units": units}
     terms = tuple(
-        make_term(bind(parse_rule(rule), schema), jax.random.key(0), rows=X, **sizes)
+        make_term(bind(parse_rule(rule), schema), jax.random.key(0), **known)
         for rule in rules
     )
     return Target(
@@ -121,7 +123,7 @@ def test_rules_are_felt_in_a_persons_units(float64):
     outer = made.units.outputs(inner)
     np.testing.assert_allclose(f(jnp.asarray(x)), outer, rtol=1e-12)
     (term,) = made.rules
-    inside = jax.vmap(f)(term.points)[:, 0]
+    inside = jax.vmap(f)(jnp.asarray(term.places))[:, 0]
     expected = -10_000 * reference.sigma((inside - 4) / Y[:, 0].std()).mean()
     share = jax.jit(made.parts)(position)[f"rule {term.bound.name!r}"]
     np.testing.assert_allclose(share, expected, rtol=1e-9)
@@ -132,8 +134,48 @@ def test_years_as_inputs_are_felt_to_the_day_in_single_precision():
     schema = Schema(("year",), ("a", "b"))
     units = Units.of(years, Y, 2)
     rule = "if 2019.5 <= year <= 2019.6 then a >= 4 [points=30]"
-    term = make_term(bind(parse_rule(rule), schema), jax.random.key(0))
-    inner = np.asarray(units.traced_inputs(term.points))[:, 0]
-    exact = units.standard_inputs(np.asarray(term.points, float))[:, 0]
-    assert len(np.unique(inner)) == 30
-    np.testing.assert_allclose(inner, exact, atol=1 / 365)
+    term = make_term(bind(parse_rule(rule), schema), jax.random.key(0), units=units)
+    assert len(np.unique(term.points)) == 30
+    lower, upper = term.places.min(), term.places.max()
+    np.testing.assert_allclose([lower, upper], [2019.5, 2019.6], atol=1e-6)
+
+
+def test_a_rule_made_for_other_units_is_refused():
+    made = target([f"{WHERE} a >= 4"], X, Y)
+    with pytest.raises(SettingError, match=r"a >= 4.*make_term\(\.\.\., units=units\)"):
+        dataclasses.replace(made, units=None)
+
+
+OFFSETS = {"Julian days": 2460000.0, "Unix seconds": 2.0**31, "1e9": 1e9, "1e12": 1e12}
+# Numbers in braces are places, which move with the data; all others stay.
+SHIFTED = [
+    "a >= {4}",
+    "{2.5} <= a <= {4} or b > {3}",
+    "a - b <= 2*(h - {1})",
+    "max(a, b) <= {4.25}",
+    "exp(a - {3}) <= 4 + (t - {200})^2/100",
+    "a ~ Normal({3} + (h - {0})^2, 0.5)",
+    "b ~ 0.25*Normal(h, 0.5) + 0.75*Normal({2}, 1)",
+    "d(a, h) >= 0.5 or b > {3}",
+]
+
+
+@pytest.mark.parametrize("offset", OFFSETS.values(), ids=OFFSETS)
+def test_rules_far_from_zero_are_those_near_it(offset):
+    # Numbers that both floats hold, so that nothing is lost before it begins.
+    x, y = (np.round(table * 64) / 64 for table in (X, Y))
+
+    def moved(by):
+        said = [f"r{at}: {WHERE_MOVED} {rule}" for at, rule in enumerate(SHIFTED)]
+        add = lambda found: f"{float(found[1]) + by:.17g}"
+        texts = [re.sub(r"\{([\d.]+)\}", add, text) for text in said]
+        return target(texts, x + by, y + by)
+
+    near, far = moved(0.0), moved(offset)
+    for one, two in zip(jax.tree.leaves(near), jax.tree.leaves(far), strict=True):
+        if getattr(one, "dtype", None) == jnp.float32:
+            np.testing.assert_array_equal(one, two)
+    ours, theirs = shares(near), shares(far)
+    for name, share in ours.items():
+        np.testing.assert_array_equal(share, theirs[name], err_msg=name)
+        assert np.ptp(share) > 0, name

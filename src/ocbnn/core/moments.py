@@ -13,6 +13,8 @@ class ColumnMoments(NamedTuple):
     Attributes:
         rows: How many there are.
         mean: Each column's mean.
+        rest: What rounding took from it: a mean near a billion has few digits left for
+            a spread of one, and both together have them all.
         squares: The sum of squared distances from it.
         low: Each column's least number.
         high: Its greatest.
@@ -20,6 +22,7 @@ class ColumnMoments(NamedTuple):
 
     rows: int
     mean: Float[np.ndarray, " columns"]
+    rest: Float[np.ndarray, " columns"]
     squares: Float[np.ndarray, " columns"]
     low: Float[np.ndarray, " columns"]
     high: Float[np.ndarray, " columns"]
@@ -28,9 +31,11 @@ class ColumnMoments(NamedTuple):
     def of(cls, block: np.ndarray) -> "ColumnMoments":
         """Those of rows in memory."""
         table = np.asarray(block, float)
-        mean = table.mean(axis=0)
-        squares = np.sum((table - mean) ** 2, axis=0)
-        return cls(len(table), mean, squares, table.min(axis=0), table.max(axis=0))
+        near = table.mean(axis=0)
+        mean, rest = _sum(near, np.mean(table - near, axis=0))
+        squares = np.sum((table - mean - rest) ** 2, axis=0)
+        ends = table.min(axis=0), table.max(axis=0)
+        return cls(len(table), mean, rest, squares, *ends)
 
     @classmethod
     def over(cls, blocks: Iterable[np.ndarray]) -> "ColumnMoments":
@@ -56,11 +61,21 @@ class ColumnMoments(NamedTuple):
     def _joined(self, other: "ColumnMoments") -> "ColumnMoments":
         # Sums of plain squares would cancel where means are large.
         rows = self.rows + other.rows
-        apart, share = other.mean - self.mean, other.rows / rows
+        apart = (other.mean - self.mean) + (other.rest - self.rest)
+        share = other.rows / rows
+        mean, rest = _sum(self.mean, self.rest + share * apart)
         return ColumnMoments(
             rows,
-            self.mean + share * apart,
+            mean,
+            rest,
             self.squares + other.squares + apart**2 * self.rows * share,
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
         )
+
+
+def _sum(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A sum and its rounding error, exactly, however large either is."""
+    total = one + other
+    back = total - one
+    return total, (one - (total - back)) + (other - back)

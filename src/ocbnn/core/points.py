@@ -17,6 +17,7 @@ from scipy.stats import qmc
 
 from ocbnn.core.errors import RegionError
 from ocbnn.core.types import Inputs, RandomKey
+from ocbnn.core.units import Units
 
 # Whether each row lies in the region.
 Contains = Callable[[np.ndarray], np.ndarray]
@@ -92,13 +93,18 @@ class RefinedPoints(PointSampler):
 
 
 class OwnPoints(PointSampler):
-    """A user's own sampler: `(key, count) -> points`, written in JAX."""
+    """A user's own sampler: `(key, count) -> points`, written in JAX.
+
+    Its points are in the user's units, and `units` are those that they are wanted in.
+    """
 
     function: Callable[[RandomKey, int], Inputs] = eqx.field(static=True)
+    units: Units | None = None
 
     def sample(self, key: RandomKey, count: int) -> Inputs:
-        """Whatever the user's function returns."""
-        return self.function(key, count)
+        """What the user's function returns."""
+        points = self.function(key, count)
+        return points if self.units is None else self.units.traced_inputs(points)
 
 
 def _onto_faces(unit: Float[Array, "points inputs"]) -> Float[Array, "points inputs"]:

@@ -146,9 +146,11 @@ class Stored(abc.ABC):
 class StoredNumbers(Stored):
     """Columns of numbers, converted to standard units in double precision."""
 
-    def __init__(self, rows: FileRows, mean: np.ndarray, scale: np.ndarray) -> None:
+    def __init__(
+        self, rows: FileRows, mean: np.ndarray, rest: np.ndarray, scale: np.ndarray
+    ) -> None:
         super().__init__(rows)
-        self._mean, self._scale = mean, scale
+        self._mean, self._rest, self._scale = mean, rest, scale
 
     @property
     def dtype(self) -> np.dtype:
@@ -156,10 +158,10 @@ class StoredNumbers(Stored):
         return jnp.zeros(()).dtype
 
     def _converted(self, rows: np.ndarray) -> np.ndarray:
-        return (np.asarray(rows, float) - self._mean) / self._scale
+        return ((np.asarray(rows, float) - self._mean) - self._rest) / self._scale
 
     def _how(self) -> bytes:
-        return np.stack([self._mean, self._scale]).tobytes()
+        return np.stack([self._mean, self._rest, self._scale]).tobytes()
 
 
 @jax.tree_util.register_static

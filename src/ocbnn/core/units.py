@@ -16,12 +16,32 @@ from ocbnn.core.moments import ColumnMoments
 
 
 class Units(eqx.Module):
-    """Means and spreads of inputs and outputs."""
+    """Means and spreads of inputs and outputs.
+
+    A mean has two parts, itself and what rounding took from it (`x_rest`, `y_rest`), so
+    that data far from zero have the same standard units as the same data near it.
+    """
 
     x_mean: Float[np.ndarray, " inputs"]
     x_scale: Float[np.ndarray, " inputs"]
     y_mean: Float[np.ndarray, " outputs"]
     y_scale: Float[np.ndarray, " outputs"]
+    x_rest: Float[np.ndarray, " inputs"]
+    y_rest: Float[np.ndarray, " outputs"]
+
+    def __init__(
+        self,
+        x_mean: np.ndarray,
+        x_scale: np.ndarray,
+        y_mean: np.ndarray,
+        y_scale: np.ndarray,
+        x_rest: np.ndarray | None = None,
+        y_rest: np.ndarray | None = None,
+    ) -> None:
+        self.x_mean, self.x_scale = x_mean, x_scale
+        self.y_mean, self.y_scale = y_mean, y_scale
+        self.x_rest = np.zeros_like(x_mean) if x_rest is None else x_rest
+        self.y_rest = np.zeros_like(y_mean) if y_rest is None else y_rest
 
     @classmethod
     def plain(cls, inputs: int, outputs: int) -> "Units":
@@ -48,42 +68,56 @@ class Units(eqx.Module):
     ) -> "Units":
         """Units of data that were gone through already."""
         if Y is None:
-            return cls(X.mean, X.scale, np.zeros(outputs), np.ones(outputs))
-        return cls(X.mean, X.scale, Y.mean, Y.scale)
+            zeros, ones = np.zeros(outputs), np.ones(outputs)
+            return cls(X.mean, X.scale, zeros, ones, X.rest)
+        return cls(X.mean, X.scale, Y.mean, Y.scale, X.rest, Y.rest)
 
     def with_scales(self, scales: Mapping[int, tuple[float, float]]) -> "Units":
         """With the origin and step of some inputs, by number, as they are given."""
-        mean, scale = self.x_mean.copy(), self.x_scale.copy()
+        mean, rest, scale = (
+            numbers.copy() for numbers in (self.x_mean, self.x_rest, self.x_scale)
+        )
         for at, (origin, step) in scales.items():
-            mean[at], scale[at] = origin, step
-        return Units(mean, scale, self.y_mean, self.y_scale)
+            mean[at], rest[at], scale[at] = origin, 0.0, step
+        return Units(mean, scale, self.y_mean, self.y_scale, rest, self.y_rest)
 
     def standard_inputs(self, X: np.ndarray) -> np.ndarray:
         """Data inputs into standard units."""
-        return (np.asarray(X, float) - self.x_mean) / self.x_scale
+        return ((np.asarray(X, float) - self.x_mean) - self.x_rest) / self.x_scale
 
     def standard_outputs(self, Y: np.ndarray) -> np.ndarray:
         """Data outputs into standard units."""
-        return (np.asarray(Y, float) - self.y_mean) / self.y_scale
+        return ((np.asarray(Y, float) - self.y_mean) - self.y_rest) / self.y_scale
 
     def outputs(self, values: np.ndarray) -> np.ndarray:
         """Network outputs into a person's units."""
-        return self.y_mean + self.y_scale * np.asarray(values, float)
+        return self.y_mean + (self.y_rest + self.y_scale * np.asarray(values, float))
+
+    def inputs(self, values: np.ndarray) -> np.ndarray:
+        """Inputs in standard units into a person's."""
+        return self.x_mean + (self.x_rest + self.x_scale * np.asarray(values, float))
 
     def traced_inputs(
         self, xs: Float[Array, "... inputs"]
     ) -> Float[Array, "... inputs"]:
         """As `standard_inputs`, inside compiled code."""
-        mean, scale = jnp.asarray(self.x_mean), jnp.asarray(self.x_scale)
-        shape = (1,) * (xs.ndim - 1) + mean.shape
-        mean, scale = mean.astype(xs.dtype), scale.astype(xs.dtype)
-        return (xs - mean.reshape(shape)) / scale.reshape(shape)
+        return (xs - _like(self.x_mean, xs)) / _like(self.x_scale, xs)
 
     def traced_outputs(
         self, ys: Float[Array, "... outputs"]
     ) -> Float[Array, "... outputs"]:
         """As `outputs`, inside compiled code."""
-        mean, scale = jnp.asarray(self.y_mean), jnp.asarray(self.y_scale)
-        shape = (1,) * (ys.ndim - 1) + mean.shape
-        mean, scale = mean.astype(ys.dtype), scale.astype(ys.dtype)
-        return mean.reshape(shape) + scale.reshape(shape) * ys
+        return _like(self.y_mean, ys) + _like(self.y_scale, ys) * ys
+
+    def traced(
+        self, xs: Float[Array, "... inputs"], ys: Float[Array, "... outputs"]
+    ) -> tuple[Float[Array, "... inputs"], Float[Array, "... outputs"]]:
+        """Inputs and outputs into a person's units, inside compiled code."""
+        outer = _like(self.x_mean, xs) + _like(self.x_scale, xs) * xs
+        return outer, self.traced_outputs(ys)
+
+
+def _like(numbers: Float[np.ndarray, " columns"], table: Array) -> Array:
+    """A number for each column, as an array that joins a table of any axes."""
+    shape = (1,) * (table.ndim - 1) + numbers.shape
+    return jnp.asarray(numbers).astype(table.dtype).reshape(shape)

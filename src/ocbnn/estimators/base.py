@@ -17,7 +17,7 @@ from ocbnn.core.types import Along, RandomKey
 from ocbnn.core.units import Units
 from ocbnn.estimators.holding import Answers, Holdable, answering, hold, refuse_rows
 from ocbnn.estimators.names import in_order, input_names, refuse_other_columns
-from ocbnn.estimators.reference import function_values, reference_inputs
+from ocbnn.estimators.reference import judged_values, reference_inputs
 from ocbnn.estimators.refinement import RefinementRecord
 from ocbnn.estimators.refining import fit_draws
 from ocbnn.estimators.rulebook import LOOKED_AT, bind_rules, make_terms
@@ -124,10 +124,8 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
         units: Units | None,
         data: Data | None,
     ) -> Target:
-        classes = self.schema_.classes
-        regression_y = Y if classes is None else None
-        scaled = None if classes is not None else units
-        terms = make_terms(self.rules_, key, X, regression_y, scaled)
+        numbers = Y if self.schema_.classes is None else None
+        terms = make_terms(self.rules_, key, X, numbers, units)
         return self._assemble(terms, data, units)
 
     def _assemble(
@@ -247,7 +245,7 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
     def judge_at(self, X: Any) -> Verdict:
         """Judge the draws by the function's values at the rows of `X`."""
         check_is_fitted(self, "draws_")
-        return judge(self.draws_, function_values(self, X))
+        return judge(self.draws_, judged_values(self, X))
 
     # What people ask of a fitted model.
 

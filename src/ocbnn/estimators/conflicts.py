@@ -160,10 +160,9 @@ def _with_proposed(model: Any, extra: Any) -> Target:
             f"the model was fitted with a rule called {twice[0]!r} already. Give the "
             "proposed rule another name, or leave it out."
         )
-    is_number = schema.classes is None
     key = jax.random.fold_in(key_from(model.random_state), 3)
-    Y, units = (model._Y, target.units) if is_number else (None, None)
-    terms = make_terms(bounds, key, model._X, Y, units)
+    Y = model._Y if schema.classes is None else None
+    terms = make_terms(bounds, key, model._X, Y, target.units)
     return with_rules(target, (*target.rules, *terms))
 
 

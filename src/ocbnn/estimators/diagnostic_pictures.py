@@ -8,7 +8,7 @@ import numpy as np
 from ocbnn.core.errors import SettingError
 from ocbnn.estimators.page import listed
 from ocbnn.estimators.pictures import axis_limits, column_index
-from ocbnn.estimators.reference import function_values, reference_inputs
+from ocbnn.estimators.reference import reference_inputs
 from ocbnn.estimators.reporting import output_names
 from ocbnn.inference.diagnostics import LEAST_DRAWS, rhat
 
@@ -120,8 +120,8 @@ def _progress(model: Any) -> Any:
 def _output(model: Any, X: np.ndarray, target: int) -> np.ndarray:
     """One output's values (chains, draws, rows)."""
     draws = model.draws_
-    values = function_values(model, X).reshape(draws.chains, draws.draws, len(X), -1)
-    return values[..., target]
+    values = model._predictive.functions(np.asarray(X, float))
+    return values[..., target].reshape(draws.chains, draws.draws, len(X))
 
 
 def _row(model: Any, at: Any) -> np.ndarray:

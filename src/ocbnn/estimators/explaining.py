@@ -56,7 +56,7 @@ def explain_rules(model: Any, rule: Any, *, refit: bool | None) -> Explanations:
             patience -= model.draws_.seconds
             without = refitted(model, term)
         found.append(explain_term(model, term, known, without))
-    everywhere = np.concatenate([model._X, *(t.points for t in model.target_.rules)])
+    everywhere = np.concatenate([model._X, *(t.places for t in model.target_.rules)])
     redundant = find_redundant(model.rules_, everywhere) if terms else []
     follows = {one.rule.name: one.sentence() for one in redundant}
     conflict = find_conflict(model.rules_, everywhere) if terms else None

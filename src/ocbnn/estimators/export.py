@@ -120,7 +120,7 @@ def _violation(model: Any, term: Any) -> np.ndarray:
     """The share of the rule's own points at which each draw breaks it."""
     if not term.bound.is_checkable:
         return np.zeros(model.draws_.size)
-    points = np.asarray(term.points, float)
+    points = term.places
     # Every draw, of whom some may not answer where rules are hard.
     every, alongs = model._predictive, term.bound.slopes
     slopes = every.slopes(points, alongs) if alongs else {}

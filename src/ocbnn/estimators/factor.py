@@ -97,7 +97,8 @@ def rule_factor(
     if table is not None and targets is not None:
         units = Units.of(table, targets, len(schema.outputs))
     bound = bind_rules(rules, schema)
-    return RuleFactor(make_terms(bound, key_from(random_state), table, targets, units))
+    key = key_from(random_state)
+    return RuleFactor(make_terms(bound, key, table, targets, units, is_inner=False))
 
 
 def _table(function: BatchFunction, xs: Table) -> Array:

@@ -16,12 +16,15 @@ from ocbnn.core.points import (
     PoolPoints,
     RefinedPoints,
 )
+from ocbnn.core.units import Units
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.claims import unit_scales
 from ocbnn.priors.refined import with_reach
 from ocbnn.rules import BoundRule, Forbidden
 
 Arrays = Mapping[str, np.ndarray]
+# Where places in standard units lie; those in a person's lie beside it.
+_STANDARD = "standard"
 
 
 def write_term(
@@ -34,6 +37,8 @@ def write_term(
     sampler, choice = term.sampler, term.bound.rule.sampler
     if isinstance(choice, str) and choice == "like-data" and not data:
         return None
+    if term.units is not None:
+        place = f"{place}/{_STANDARD}"
     arrays[f"{place}/points"] = term.points
     if isinstance(sampler, RefinedPoints):
         arrays[f"{place}/found"] = sampler.found
@@ -61,9 +66,20 @@ def write_term(
     )
 
 
-def read_term(place: str, kind: object, bound: BoundRule, arrays: Arrays) -> RuleTerm:
-    """The term that was written."""
+def read_term(
+    place: str, kind: object, bound: BoundRule, arrays: Arrays, units: Units | None
+) -> RuleTerm:
+    """The term that was written, for a network in these units."""
     width = len(bound.schema.inputs)
+    if f"{place}/{_STANDARD}/points" in arrays:
+        if units is None:
+            raise StorageError(
+                f"the points of rule {bound.name!r} are in standard units, and the "
+                "model has none."
+            )
+        place = f"{place}/{_STANDARD}"
+    elif units is not None:
+        arrays = _converted(place, arrays, units, width)
     points = take(arrays, f"{place}/points", (None, width))
     scales: Any = ()
     if isinstance(bound.claim, Forbidden):
@@ -73,11 +89,23 @@ def read_term(place: str, kind: object, bound: BoundRule, arrays: Arrays) -> Rul
             for number in range(pattern.num_leaves)
         ]
         scales = jax.tree.unflatten(pattern, map(jnp.asarray, found))
-    sampler = _sampler(place, kind, bound, arrays)
-    term = RuleTerm(bound, sampler, jnp.asarray(points), scales)
+    sampler = _sampler(place, kind, bound, arrays, units)
+    term = RuleTerm(bound, sampler, jnp.asarray(points), scales, units)
     if f"{place}/found" not in arrays:
         return term
     return _refined(place, term, arrays)
+
+
+def _converted(place: str, arrays: Arrays, units: Units, width: int) -> Arrays:
+    """Places of models that were saved when they still had a person's units."""
+    found = dict(arrays)
+    for name in ("points", "found", "pool", "lower", "upper", "ends"):
+        table = arrays.get(f"{place}/{name}")
+        # What does not fit is told of by those who take it.
+        if table is None or table.dtype.kind != "f" or table.shape[-1:] != (width,):
+            continue
+        found[f"{place}/{name}"] = units.standard_inputs(table).astype(table.dtype)
+    return found
 
 
 def _refined(place: str, term: RuleTerm, arrays: Arrays) -> RuleTerm:
@@ -102,7 +130,7 @@ def _refined(place: str, term: RuleTerm, arrays: Arrays) -> RuleTerm:
 
 
 def _sampler(
-    place: str, kind: object, bound: BoundRule, arrays: Arrays
+    place: str, kind: object, bound: BoundRule, arrays: Arrays, units: Units | None
 ) -> PointSampler:
     width = len(bound.schema.inputs)
     if kind == "box":
@@ -114,7 +142,7 @@ def _sampler(
     if kind == "pool":
         return PoolPoints(take(arrays, f"{place}/pool", (None, width)))
     if kind == "own" and callable(bound.rule.sampler):
-        return OwnPoints(bound.rule.sampler)  # pyright: ignore[reportArgumentType]
+        return OwnPoints(bound.rule.sampler, units)  # pyright: ignore[reportArgumentType]
     raise StorageError(f"rule {bound.name!r} has points of an unknown kind, {kind!r}.")
 
 

@@ -18,7 +18,7 @@ from ocbnn.estimators.kept_terms import read_term, take
 from ocbnn.estimators.refinement import RefinementRecord
 from ocbnn.estimators.regressor import OCBNNRegressor
 from ocbnn.estimators.rulebook import bind_rules
-from ocbnn.estimators.saving import KIND, leaf_names
+from ocbnn.estimators.saving import KIND, UNITS, leaf_names
 from ocbnn.inference import Choice, Draws, Plan, Verdict
 from ocbnn.inference.naming import TAG as PLAN_TAG, plan_from_plain
 from ocbnn.metrics.held import Held, HeldRule
@@ -242,11 +242,6 @@ def _restore_target(
             "the rules are not those that the model was fitted to, which were: "
             f"{[one['text'] for one in said]}."
         )
-    terms = tuple(
-        read_term(f"rules/{number}", one["points"], bound, arrays)
-        for number, (one, bound) in enumerate(zip(said, model.rules_, strict=True))
-        if one["points"] is not None
-    )
     schema = model.schema_
     outputs = len(schema.outputs if schema.classes is None else schema.classes)
     if isinstance(model, OCBNNRegressor):
@@ -255,11 +250,18 @@ def _restore_target(
     if _flag(document, "units"):
         widths = {"x": len(schema.inputs), "y": outputs}
         units = Units(
-            *(
-                take(arrays, f"units/{name}", (widths[name[0]],))
-                for name in ("x_mean", "x_scale", "y_mean", "y_scale")
-            )
+            **{
+                name: take(arrays, f"units/{name}", (widths[name[0]],))
+                for name in UNITS
+                # Means had one part once.
+                if not (name.endswith("rest") and f"units/{name}" not in arrays)
+            }
         )
+    terms = tuple(
+        read_term(f"rules/{number}", one["points"], bound, arrays, units)
+        for number, (one, bound) in enumerate(zip(said, model.rules_, strict=True))
+        if one["points"] is not None
+    )
     # Some rows of a file say nothing about the likelihood of all of them.
     data = None
     if model._X is not None and model._stored_rows is None:

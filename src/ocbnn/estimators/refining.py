@@ -261,7 +261,7 @@ def _look(model: Any, asked: Refinement, key: RandomKey, most: int) -> list[Look
         )
         tests = term.many(key_test, asked.test_points)
         at_tests = draws_broken_at(predictive, term, tests, most).any(axis=1)
-        felt = np.asarray(term.points, float)
+        felt = term.places
         at_points = draws_broken_at(predictive, term, felt, most).any(axis=1)
         broken = worst.broken | at_tests | at_points
         looks.append(Look(term, worst, broken, float(at_points.mean())))

@@ -10,7 +10,7 @@ from ocbnn.estimators.explaining import role_from_draws
 from ocbnn.estimators.page import listed
 from ocbnn.estimators.reference import (
     REFERENCE_INPUTS,
-    function_values,
+    judged_values,
     reference_inputs,
 )
 from ocbnn.estimators.report import Report, RuleReport
@@ -27,7 +27,7 @@ from ocbnn.predictive.pointwise import log_parts
 def make_report(model: Any) -> Report:
     """Measure a fitted model and say what was found."""
     X = reference_inputs(model)
-    values = function_values(model, X)
+    values = judged_values(model, X)
     mixing = _mixing(model.draws_, values)
     verdict = judge(model.draws_, values, mixing)
     numbers = run_numbers(model.draws_, mixing)

@@ -3,6 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -44,20 +45,32 @@ def make_terms(
     X: np.ndarray | None,
     Y: np.ndarray | None,
     units: Units | None,
+    *,
+    is_inner: bool = True,
 ) -> tuple[RuleTerm, ...]:
-    """Place every rule's points; refuse rules that contradict each other."""
+    """Place every rule's points; refuse rules that contradict each other.
+
+    Args:
+        bounds: The rules.
+        key: Decides the points.
+        X: Data rows in a person's units, if there are any.
+        Y: Their outputs, where those are numbers.
+        units: Sizes of inputs and outputs; None: all are of order one.
+        is_inner: Whether functions will be given and answer in these units; if not, in
+            a person's.
+    """
     if not bounds:
         return ()
-    reference = None if Y is None else jax.numpy.asarray(Y, float)
-    scales = {}
-    if units is not None:
-        scales["output_scale"] = jax.numpy.asarray(units.y_scale, float)
-        scales["input_scale"] = jax.numpy.asarray(units.x_scale, float)
+    known: dict[str, Any] = {"rows": X, "reference": Y}
+    if units is not None and is_inner:
+        known["units"] = units
+    elif units is not None:
+        known |= {"output_scale": units.y_scale, "input_scale": units.x_scale}
     terms = tuple(
-        make_term(bound, one, rows=X, reference=reference, **scales)
+        make_term(bound, one, **known)
         for bound, one in zip(bounds, jax.random.split(key, len(bounds)), strict=True)
     )
-    points = np.concatenate([np.asarray(term.points, float) for term in terms])
+    points = np.concatenate([term.places for term in terms])
     if (conflict := find_conflict(bounds, _evenly(points, 200))) is not None:
         raise RuleError(conflict.message())
     if X is not None:

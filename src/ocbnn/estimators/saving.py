@@ -19,6 +19,7 @@ from ocbnn.storage import NotPlainError, read_bundle, to_plain, write_bundle
 from ocbnn.storage.arrays import KINDS
 
 KIND = "ocbnn model"
+UNITS = ("x_mean", "x_scale", "y_mean", "y_scale", "x_rest", "y_rest")
 
 
 def save_model(
@@ -181,7 +182,7 @@ def _units(model: Any, arrays: dict[str, Any]) -> bool:
     units = model.target_.units
     if units is None:
         return False
-    for name in ("x_mean", "x_scale", "y_mean", "y_scale"):
+    for name in UNITS:
         arrays[f"units/{name}"] = getattr(units, name)
     return True
 

@@ -75,10 +75,10 @@ class Stream:
 
     def stored(self, units: Units) -> tuple[Stored, Stored]:
         """Inputs and targets as a model takes them."""
-        X = StoredNumbers(self.X, units.x_mean, units.x_scale)
+        X = StoredNumbers(self.X, units.x_mean, units.x_rest, units.x_scale)
         if self.classes is not None:
             return X, StoredClasses(self.Y, self.classes)
-        return X, StoredNumbers(self.Y, units.y_mean, units.y_scale)
+        return X, StoredNumbers(self.Y, units.y_mean, units.y_rest, units.y_scale)
 
 
 def open_stream(model: Any, X: Any, y: Any, *, classes: bool) -> Stream | None:

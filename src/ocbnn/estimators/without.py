@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from ocbnn.core.randomness import key_from
 from ocbnn.core.types import RandomKey
-from ocbnn.estimators.reference import function_values_of, reference_inputs
+from ocbnn.estimators.reference import judged_values_of, reference_inputs
 from ocbnn.inference import Draws, judge, sample
 from ocbnn.metrics.psis import smooth, trust_limit
 from ocbnn.posterior import Target
@@ -97,7 +97,7 @@ def refitted(model: Any, term: RuleTerm) -> Without:
     draws = refit_without(model, term)
     thinned = draws.thinned(MOST_DRAWS)
     predictive = dataclasses.replace(model._predictive, draws=thinned)
-    values = function_values_of(
+    values = judged_values_of(
         model._predict_with(draws), draws, reference_inputs(model)
     )
     verdict = judge(draws, values).status

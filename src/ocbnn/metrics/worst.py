@@ -19,7 +19,6 @@ from ocbnn.core.errors import RuleError
 from ocbnn.core.slopes import slope_scale, slopes_at
 from ocbnn.core.types import (
     Along,
-    Function,
     Input,
     Inputs,
     Position,
@@ -86,6 +85,7 @@ def find_worst(
 
     Raises:
         RuleError: For a custom rule, which has no notion of being broken.
+        SettingError: When rule and draws are in different units.
     """
     bound = term.bound
     if not bound.is_checkable:
@@ -93,16 +93,17 @@ def find_worst(
             f"rule {bound.name!r} is custom: it has a density, but no notion of being "
             "broken, so there is no worst input. Say it with require, forbid or expect."
         )
+    term.check_units(predictive.units)
     some = predictive.thinned(most)
     begin, lower, upper = _starts(term, key, starts, rows)
     width = np.where(upper > lower, upper - lower, 1.0)
     unit = jnp.asarray(np.clip((begin - lower) / width, 0.0, 1.0), float)
-    ends = jnp.asarray(lower, float), jnp.asarray(upper - lower, float)
-    region = None if bound.region.is_box else bound.region.condition
+    least, greatest = term.inner(lower), term.inner(upper)
+    ends = jnp.asarray(least, float), jnp.asarray(greatest - least, float)
     found, first = [], []
     for weights, count in _blocks(some, len(begin)):
         u, best = _descend(
-            some.network, some.units, term.law, region, weights, unit, ends, steps
+            some.network, term.law, term.region, weights, unit, ends, steps
         )
         found.append(np.asarray(u, float)[:count])
         first.append(np.asarray(best)[:count])
@@ -121,9 +122,7 @@ def judge_worst(
     slack, values, slopes = _at_own(
         network,
         term.law,
-        predictive.units,
         jax.tree.map(jnp.asarray, predictive.draws.weights),
-        jnp.asarray(points, float),
         jnp.asarray(units.standard_inputs(points), float),
     )
     # Into a person's units in double precision, so that offsets cost no digits.
@@ -210,7 +209,6 @@ class _Walk(NamedTuple):
 @eqx.filter_jit
 def _descend(
     network: Network,
-    units: Units | None,
     law: Law,
     region: Condition | None,
     weights: Position,
@@ -227,7 +225,7 @@ def _descend(
         return truth(region, lower + unit * width, None, jnp)
 
     def from_one(weights: Position, start: Input) -> tuple[Input, Scalar, Scalar]:
-        function = _in_units(network, units, weights)
+        function = lambda x: network.apply(weights, x)
         level = jax.value_and_grad(
             lambda unit: slack_along(law, function, lower + unit * width)
         )
@@ -272,27 +270,20 @@ def _move(
 def _at_own(
     network: Network,
     law: Law,
-    units: Units | None,
     weights: Position,
     points: Inputs,
-    standard: Inputs,
 ) -> tuple[Float[Array, " draws"], Float[Array, "draws outputs"], dict[Along, Array]]:
-    """Every draw's slack at a point of its own; values and slopes in standard units."""
+    """Every draw's slack at a point of its own, and its value and slopes there.
 
-    def one(weights: Position, point: Input, inner: Input) -> tuple[Array, Array, dict]:
-        slack = slack_along(law, _in_units(network, units, weights), point)
-        plain = lambda x: network.apply(weights, x)
-        return slack, plain(inner), slopes_at(plain, inner, law.slopes)
+    All in the units of the network.
+    """
 
-    return jax.vmap(one)(weights, points, standard)
+    def one(weights: Position, point: Input) -> tuple[Array, Array, dict]:
+        function = lambda x: network.apply(weights, x)
+        slack = slack_along(law, function, point)
+        return slack, function(point), slopes_at(function, point, law.slopes)
 
-
-def _in_units(network: Network, units: Units | None, weights: Position) -> Function:
-    """One draw's function, from and to a person's units."""
-    if units is None:
-        return lambda x: network.apply(weights, x)
-    inner, outer = units.traced_inputs, units.traced_outputs
-    return lambda x: outer(network.apply(weights, inner(x)))
+    return jax.vmap(one)(weights, points)
 
 
 def _inside(

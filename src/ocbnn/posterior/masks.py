@@ -1,33 +1,42 @@
 """Which classes hard rules leave at an input, inside compiled code."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from ocbnn.core.types import Inputs
 from ocbnn.core.units import Units
-from ocbnn.rules import AllowedClasses, BoundRule
+from ocbnn.rules import AllowedClasses, BoundRule, Condition
 from ocbnn.rules.evaluate import truth
+from ocbnn.rules.standard import standard_condition
 
 
 class ClassMask(eqx.Module):
-    """Rules that forbid classes without exception, and the units of their inputs."""
+    """Rules that forbid classes without exception, for inputs in standard units."""
 
-    units: Units
-    rules: tuple[BoundRule, ...] = eqx.field(static=True)
+    regions: tuple[Condition | None, ...] = eqx.field(static=True)
+    allowed: tuple[tuple[bool, ...], ...] = eqx.field(static=True)
+
+    def __init__(self, units: Units, rules: Sequence[BoundRule]) -> None:
+        conditions = [bound.region.condition for bound in rules]
+        self.regions = tuple(
+            None if said is None else standard_condition(said, units)
+            for said in conditions
+        )
+        self.allowed = tuple(
+            bound.claim.mask
+            for bound in rules
+            if isinstance(bound.claim, AllowedClasses)
+        )
 
     def __call__(self, inputs: Inputs) -> Bool[Array, "rows classes"]:
         """Whether each class is allowed at inputs in standard units."""
-        mean, scale = jnp.asarray(self.units.x_mean), jnp.asarray(self.units.x_scale)
-        mean, scale = mean.astype(inputs.dtype), scale.astype(inputs.dtype)
-        xs = mean[None] + scale[None] * inputs
         allowed = jnp.ones((1, 1), dtype=bool)
-        for bound in self.rules:
-            assert isinstance(bound.claim, AllowedClasses)
-            condition = bound.region.condition
-            inside = jnp.ones(xs.shape[0], dtype=bool)
-            if condition is not None:
-                inside = truth(condition, xs, None, jnp)
-            mask = jnp.asarray(bound.claim.mask)
-            allowed = allowed & (~inside[:, None] | mask[None])
+        for region, mask in zip(self.regions, self.allowed, strict=True):
+            inside = jnp.ones(inputs.shape[0], dtype=bool)
+            if region is not None:
+                inside = truth(region, inputs, None, jnp)
+            allowed = allowed & (~inside[:, None] | jnp.asarray(mask)[None])
         return allowed

@@ -44,7 +44,7 @@ class Target(eqx.Module):
         network: The function family, in standard units.
         weight_prior: p(W).
         likelihood: p(D|W), in standard units.
-        rules: The terms of g(W|C), in a person's units.
+        rules: The terms of g(W|C), made for these units.
         X: Inputs in standard units; in memory, or in a file that batches are read from.
         Y: Targets in standard units, or class numbers; likewise.
         units: How the two kinds of units relate; None when they are the same.
@@ -76,6 +76,8 @@ class Target(eqx.Module):
                 )
         if isinstance(self.X, Stored) or isinstance(self.Y, Stored):
             self._check_stored()
+        for term in self.rules:
+            term.check_units(self.units)
         Y = self.Y
         if isinstance(Y, Stored):
             Y = jnp.asarray(Y.take(np.zeros(1, int)))
@@ -278,8 +280,6 @@ class Target(eqx.Module):
         # One block for all rules of a form, however many there are.
         xs = [jnp.stack([points[place] for place in places]) for places in groups]
         inner = [block.reshape(-1, block.shape[-1]) for block in xs]
-        if self.units is not None:
-            inner = map(self.units.traced_inputs, inner)
         blocks = [*([] if X is None else [X]), *inner]
         if not blocks:
             return jnp.zeros((0,)), jnp.zeros(())
@@ -290,10 +290,10 @@ class Target(eqx.Module):
             logs = self.likelihood.loglik(position.noise, X, split[0], Y)
             data, split = factor * jnp.sum(logs), split[1:]
         ys = [
-            self._in_units(block).reshape(*places.shape[:2], -1)
+            block.reshape(*places.shape[:2], -1)
             for block, places in zip(split, xs, strict=True)
         ]
-        logs = log_gs(laws, groups, xs, ys, self.function(position))
+        logs = log_gs(laws, groups, xs, ys, self._inner(position))
         if len(laws) > len(self.rules):
             logs = jnp.zeros((len(self.rules),), logs.dtype).at[owners].add(logs)
         return logs, data
@@ -302,7 +302,7 @@ class Target(eqx.Module):
         self, position: Model, points: Sequence[Float[Array, "_ inputs"]]
     ) -> tuple[np.ndarray, list[Law], list[Float[Array, "_ inputs"]]]:
         """All laws: the rule that each belongs to, the law, and where it is felt."""
-        function = self.function(jax.tree.map(jax.lax.stop_gradient, position))
+        function = self._inner(jax.tree.map(jax.lax.stop_gradient, position))
         owners, laws, felt = [], [], []
         for owner, (term, xs) in enumerate(zip(self.rules, points, strict=True)):
             for law, at in term.parts(xs, function):
@@ -313,13 +313,14 @@ class Target(eqx.Module):
 
     def function(self, position: Model) -> Function:
         """The function of one position, from and to a person's units."""
-        if self.units is None:
-            return lambda x: self.network.apply(position.weights, x)
-        inner = self.units.traced_inputs
-        return lambda x: self._in_units(self.network.apply(position.weights, inner(x)))
+        inner, units = self._inner(position), self.units
+        if units is None:
+            return inner
+        return lambda x: units.traced_outputs(inner(units.traced_inputs(x)))
 
-    def _in_units(self, ys: Float[Array, "... outputs"]) -> Float[Array, "... outputs"]:
-        return ys if self.units is None else self.units.traced_outputs(ys)
+    def _inner(self, position: Model) -> Function:
+        """The function of one position in standard units, as rules see it."""
+        return lambda x: self.network.apply(position.weights, x)
 
 
 def _split_rows(

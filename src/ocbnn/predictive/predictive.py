@@ -68,6 +68,13 @@ class Predictive:
         some = self.thinned(most)
         return np.concatenate(list(some._blocks(X)), axis=1)
 
+    def inner_functions(self, X: Float[np.ndarray, "rows inputs"]) -> FunctionValues:
+        """The same in the network's own units.
+
+        Far from zero a person's units leave few digits for how draws differ.
+        """
+        return np.concatenate(list(self._inner_blocks(X)), axis=1)
+
     def slopes(
         self,
         X: Float[np.ndarray, "rows inputs"],
@@ -215,10 +222,15 @@ class Predictive:
 
     def _blocks(self, X: Float[np.ndarray, "rows inputs"]) -> Iterator[FunctionValues]:
         """Function values in a person's units, a block of rows at a time."""
+        for values in self._inner_blocks(X):
+            yield values if self.units is None else self.units.outputs(values)
+
+    def _inner_blocks(
+        self, X: Float[np.ndarray, "rows inputs"]
+    ) -> Iterator[FunctionValues]:
         weights = jax.tree.map(jnp.asarray, self.draws.weights)
         for xs, count in self._padded(X):
-            values = np.asarray(_values(self.network, weights, xs), float)[:, :count]
-            yield values if self.units is None else self.units.outputs(values)
+            yield np.asarray(_values(self.network, weights, xs), float)[:, :count]
 
     def _observed_blocks(
         self, X: Float[np.ndarray, "rows inputs"]

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 
 from ocbnn.core.slopes import slopes_at
 from ocbnn.core.types import Along, Function, Inputs, Outputs, Scalar, Site
+from ocbnn.core.units import Units
 from ocbnn.priors.claims import (
     AtomScales,
     Components,
@@ -36,6 +37,7 @@ from ocbnn.rules import (
     Forbidden,
     take_out,
 )
+from ocbnn.rules.standard import standard_claim
 
 
 class Law(eqx.Module):
@@ -48,11 +50,15 @@ class Law(eqx.Module):
     at_each: bool = eqx.field(static=True)
     numbers: Float[Array, " numbers"]
     weight: Float[Array, ""]
-    held: Edge | Components | Concentrations | None
+    held: Edge | Components | Concentrations | Units | None
 
-    def __init__(self, bound: BoundRule, scales: AtomScales) -> None:
+    def __init__(
+        self, bound: BoundRule, scales: AtomScales, units: Units | None = None
+    ) -> None:
+        """The law of a rule, for functions in standard units where some are given."""
         rule, claim = bound.rule, bound.claim
-        self.form, numbers = take_out(claim)
+        told = claim if units is None else standard_claim(claim, units)
+        self.form, numbers = take_out(told)
         self.slopes = bound.slopes
         self.by_region = rule.per == "region"
         # Left out, an expectation counts once per point, as in the paper. A class rule
@@ -76,7 +82,8 @@ class Law(eqx.Module):
             case AllowedClasses():
                 self.held = Concentrations.of(claim, rule)
             case CustomTerm():
-                self.held = None
+                # A user's own density is about a user's own units.
+                self.held = units
 
     def log_g(self, xs: Inputs, ys: Outputs, function: Function) -> Scalar:
         """`log g(W|C)`, given the network's values `ys` at the points `xs`."""
@@ -100,8 +107,9 @@ class Law(eqx.Module):
                 return -weight * jnp.mean(c)
             case AllowedClasses(), Concentrations() as held:
                 return share * jnp.sum(sites(lambda s: dirichlet_logpdf(held, s)))
-            case CustomTerm() as own, None:
-                return jnp.asarray(own.log_g(xs, ys)).astype(ys.dtype)
+            case CustomTerm() as own, (Units() | None) as units:
+                told = (xs, ys) if units is None else units.traced(xs, ys)
+                return jnp.asarray(own.log_g(*told)).astype(ys.dtype)
         raise TypeError(self.form)
 
 

@@ -16,11 +16,15 @@ from ocbnn.core.points import (
 )
 from ocbnn.core.randomness import numpy_generator
 from ocbnn.core.types import RandomKey
+from ocbnn.core.units import Units
 from ocbnn.rules import BoundRule
 
 
 def make_sampler(
-    bound: BoundRule, key: RandomKey, rows: np.ndarray | None = None
+    bound: BoundRule,
+    key: RandomKey,
+    rows: np.ndarray | None = None,
+    units: Units | None = None,
 ) -> PointSampler:
     """The sampler a rule asks for, or the one its region suggests.
 
@@ -28,6 +32,8 @@ def make_sampler(
         bound: The rule.
         key: Decides the scrambling of the points.
         rows: Data rows in the user's units, for `sampler="like-data"`.
+        units: Those that points are wanted in; the user's own when left out. They are
+            converted in double precision, so that offsets cost no digits.
 
     Raises:
         RegionError: When the region is unbounded and no sampler was named, or when
@@ -35,12 +41,14 @@ def make_sampler(
     """
     choice = bound.rule.sampler
     if callable(choice):
-        return OwnPoints(choice)  # pyright: ignore[reportArgumentType]
+        return OwnPoints(choice, units)  # pyright: ignore[reportArgumentType]
+    known = units or Units.plain(len(bound.schema.inputs), 0)
     if choice is not None and not isinstance(choice, str):
-        return PoolPoints(_checked_points(bound, np.asarray(choice, float)))
+        points = _checked_points(bound, np.asarray(choice, float))
+        return PoolPoints(known.standard_inputs(points))
     if choice == "like-data":
-        return PoolPoints(_like_data(bound, key, rows))
-    return _in_box(bound, key)
+        return PoolPoints(known.standard_inputs(_like_data(bound, key, rows)))
+    return _in_box(bound, key, known)
 
 
 def point_count(bound: BoundRule) -> int:
@@ -50,7 +58,7 @@ def point_count(bound: BoundRule) -> int:
     return len(np.asarray(choice)) if own else bound.rule.points
 
 
-def _in_box(bound: BoundRule, key: RandomKey) -> PointSampler:
+def _in_box(bound: BoundRule, key: RandomKey, units: Units) -> PointSampler:
     lower, upper = bound.region.box()
     unbounded = ~(np.isfinite(lower) & np.isfinite(upper))
     if unbounded.any():
@@ -64,9 +72,11 @@ def _in_box(bound: BoundRule, key: RandomKey) -> PointSampler:
         )
     seed = int(numpy_generator(key).integers(2**31))
     if bound.region.is_box:
-        return BoxPoints(lower, upper, bound.rule.points, seed)
+        low, high = units.standard_inputs(lower), units.standard_inputs(upper)
+        return BoxPoints(low, high, bound.rule.points, seed)
     contains = bound.region.contains
-    return PoolPoints(rejection_pool(bound.name, contains, lower, upper, seed))
+    pool = rejection_pool(bound.name, contains, lower, upper, seed)
+    return PoolPoints(units.standard_inputs(pool))
 
 
 def _like_data(bound: BoundRule, key: RandomKey, rows: np.ndarray | None) -> np.ndarray:

@@ -44,13 +44,14 @@ def with_reach(
     Args:
         term: The rule.
         steps: How many steps.
-        ends: The box that points stay in; left out, the one around the region.
+        ends: The box that points stay in, in the units of the points; left out, the
+            one around the region.
     """
     if not isinstance(term.law.held, Edge):
         return term
-    region = term.bound.region
-    lower, upper = (jnp.asarray(end, float) for end in ends or term.ends())
-    reach = Reach(lower, upper, None if region.is_box else region.condition, steps)
+    lower, upper = map(term.inner, term.ends()) if ends is None else ends
+    lower, upper = jnp.asarray(lower, float), jnp.asarray(upper, float)
+    reach = Reach(lower, upper, term.region, steps)
     there = lambda one: one.reach
     return eqx.tree_at(there, term, reach, is_leaf=lambda leaf: leaf is None)
 
@@ -58,9 +59,16 @@ def with_reach(
 def with_found(
     term: RuleTerm, places: slice, found: Float[np.ndarray, "new inputs"], weight: float
 ) -> RuleTerm:
-    """The same rule with some of its room taken by points, and another weight."""
+    """The same rule with some of its room taken by points, and another weight.
+
+    Args:
+        term: The rule.
+        places: Which of the room.
+        found: The points, in a person's units.
+        weight: What the rule weighs from now on.
+    """
     assert isinstance(term.sampler, RefinedPoints)
-    block = term.sampler.found.at[places].set(jnp.asarray(found, float))
+    block = term.sampler.found.at[places].set(jnp.asarray(term.inner(found), float))
     points = term.points.at[term.count - term.found :].set(block)
     parts = lambda one: (one.sampler.found, one.points, one.law.weight)
     return eqx.tree_at(parts, term, (block, points, jnp.asarray(weight, float)))

@@ -6,6 +6,7 @@ the rule counts.
 """
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,23 +15,31 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ocbnn.core.aside import Aside
-from ocbnn.core.errors import RuleError
+from ocbnn.core.errors import RuleError, SettingError
 from ocbnn.core.points import OwnPoints, PointSampler, RefinedPoints
 from ocbnn.core.slopes import slope_scale
 from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar
+from ocbnn.core.units import Units
 from ocbnn.priors.claims import AtomScales, Edge, atom_scales, unit_scales
+from ocbnn.priors.digits import warn_of_lost_digits
 from ocbnn.priors.law import Law
 from ocbnn.priors.placing import check_own_sampler, make_sampler, point_count
 from ocbnn.priors.reach import Reach
-from ocbnn.rules import AllowedClasses, BoundRule, CustomTerm, Forbidden
+from ocbnn.rules import AllowedClasses, BoundRule, Condition, CustomTerm, Forbidden
 from ocbnn.rules.settings import DEFAULT_STRENGTH
+from ocbnn.rules.standard import standard_claim, standard_condition
 
 # Points that are looked at to see where a region with open sides ends.
 _SEEN = 4096
 
 
 class RuleTerm(eqx.Module):
-    """A rule's law, the points at which it is felt, and the rule itself."""
+    """A rule's law, the points at which it is felt, and the rule itself.
+
+    Law and points are in standard units where the term was made for some, because a
+    person's units may leave single precision no digits; what `places`, `many` and
+    `ends` tell is in a person's.
+    """
 
     law: Law
     also: Law | None  # what a firm rule about classes says softly, beside its law
@@ -38,6 +47,7 @@ class RuleTerm(eqx.Module):
     points: Inputs  # fixed for algorithms with an exact target
     reach: Reach | None  # how far points walk for each function; None: they stay
     said: Aside[BoundRule] = eqx.field(static=True)
+    measured: Aside[Units | None] = eqx.field(static=True)
 
     def __init__(
         self,
@@ -45,16 +55,44 @@ class RuleTerm(eqx.Module):
         sampler: PointSampler,
         points: Inputs,
         scales: AtomScales = (),
+        units: Units | None = None,
     ) -> None:
-        self.law = Law(bound, scales)
-        self.also = _said_softly(bound)
+        self.law = Law(bound, scales, units)
+        self.also = _said_softly(bound, units)
         self.sampler, self.points, self.reach = sampler, points, None
-        self.said = Aside(bound)
+        self.said, self.measured = Aside(bound), Aside(units)
 
     @property
     def bound(self) -> BoundRule:
         """The rule; compiled code may not look at it, and sees its law."""
         return self.said.value
+
+    @property
+    def units(self) -> Units | None:
+        """Standard units that law and points are in; None: they are in a person's."""
+        return self.measured.value
+
+    def check_units(self, units: Units | None) -> None:
+        """Refuse to be felt by functions in other units than it was made for."""
+        if (self.units is None) != (units is None):
+            raise SettingError(
+                f"rule {self.bound.name!r} was made for other units than those of the "
+                "functions that it is about. Write make_term(..., units=units) with "
+                "theirs, and leave it out where they have none."
+            )
+
+    @property
+    def places(self) -> Float[np.ndarray, "points inputs"]:
+        """The points in a person's units, in double precision."""
+        return self._told(self.points)
+
+    @property
+    def region(self) -> Condition | None:
+        """The region as compiled code asks for it; None where it is all of its box."""
+        region = self.bound.region
+        if region.is_box or region.condition is None or self.units is None:
+            return None if region.is_box else region.condition
+        return standard_condition(region.condition, self.units)
 
     @property
     def scales(self) -> AtomScales:
@@ -120,16 +158,24 @@ class RuleTerm(eqx.Module):
         None of them was found by looking for violations.
         """
         keys = jax.random.split(key, -(-count // (self.count - self.found)))
-        blocks = np.asarray(jax.vmap(self.ordinary)(keys), float)
+        blocks = self._told(jax.vmap(self.ordinary)(keys))
         return blocks.reshape(-1, blocks.shape[-1])[:count]
 
+    def inner(self, places: np.ndarray) -> np.ndarray:
+        """Places in a person's units, in those that the points are in."""
+        return places if self.units is None else self.units.standard_inputs(places)
 
-def _said_softly(bound: BoundRule) -> Law | None:
+    def _told(self, points: Array) -> np.ndarray:
+        told = np.asarray(points, float)
+        return told if self.units is None else self.units.inputs(told)
+
+
+def _said_softly(bound: BoundRule, units: Units | None) -> Law | None:
     """A firm class rule's soft one, so that firmness takes nothing from it."""
     if not isinstance(bound.claim, AllowedClasses) or bound.rule.held != "firm":
         return None
     rule = dataclasses.replace(bound.rule, strength=DEFAULT_STRENGTH)
-    return Law(dataclasses.replace(bound, rule=rule), ())
+    return Law(dataclasses.replace(bound, rule=rule), (), units)
 
 
 def make_term(
@@ -137,9 +183,10 @@ def make_term(
     key: RandomKey,
     *,
     rows: np.ndarray | None = None,
-    reference: Float[Array, "rows outputs"] | None = None,
-    output_scale: Float[Array, " outputs"] | None = None,
-    input_scale: Float[Array, " inputs"] | None = None,
+    reference: Float[Any, "rows outputs"] | None = None,
+    output_scale: Float[Any, " outputs"] | None = None,
+    input_scale: Float[Any, " inputs"] | None = None,
+    units: Units | None = None,
 ) -> RuleTerm:
     """Place a rule's points and measure its claims.
 
@@ -151,34 +198,43 @@ def make_term(
         output_scale: The natural size of each output; one when left out, as in the
             paper, whose problems are not standardised.
         input_scale: That of each input, for claims about slopes; one when left out.
+        units: Those of the network that the rule is for, which is then what functions
+            are given and answer in; both sizes follow from them. The rule, `rows` and
+            `reference` are in a person's units all the same.
     """
     key_make, key_points = jax.random.split(key)
-    sampler = make_sampler(bound, key_make, rows)
+    sampler = make_sampler(bound, key_make, rows, units)
     if isinstance(sampler, OwnPoints):
         check_own_sampler(bound, sampler.function, key_points)
     points = sampler.sample(key_points, point_count(bound))
     points = jnp.asarray(points, float)
+    if units is not None:
+        reference = None if reference is None else units.standard_outputs(reference)
+        output_scale = np.ones(len(units.y_scale))
+        input_scale = np.ones(len(units.x_scale))
+    outputs = len(bound.schema.outputs)
+    ys = np.zeros((1, outputs)) if reference is None else np.asarray(reference)
+    ys = jnp.asarray(_evenly(ys, 64), float)
+    claim = bound.claim if units is None else standard_claim(bound.claim, units)
     scales: AtomScales = ()
-    if isinstance(bound.claim, Forbidden):
+    if isinstance(claim, Forbidden):
         if output_scale is None:
-            scales = unit_scales(bound.claim)
+            scales = unit_scales(claim)
         else:
-            outputs = len(bound.schema.outputs)
-            ys = jnp.zeros((1, outputs)) if reference is None else reference
-            xs, ys = _evenly(points, 16), _evenly(ys, 64)
+            sizes = jnp.asarray(output_scale, float)
             if input_scale is None:
-                input_scale = jnp.ones(len(bound.schema.inputs), output_scale.dtype)
-            slopes = {
-                along: slope_scale(along, output_scale, input_scale)
-                for along in bound.slopes
-            }
-            scales = atom_scales(bound.claim, xs, ys, output_scale, slopes)
-    if isinstance(bound.claim, CustomTerm):
-        _check_custom(bound, bound.claim, points)
-    return RuleTerm(bound, sampler, points, scales)
+                input_scale = np.ones(len(bound.schema.inputs))
+            along = jnp.asarray(input_scale, float)
+            slopes = {a: slope_scale(a, sizes, along) for a in bound.slopes}
+            scales = atom_scales(claim, _evenly(points, 16), ys, sizes, slopes)
+    if isinstance(claim, CustomTerm):
+        _check_custom(bound, claim, points)
+    some = np.asarray(_evenly(points, 16)), np.asarray(ys)
+    warn_of_lost_digits(bound, claim, *some, scales, units)
+    return RuleTerm(bound, sampler, points, scales, units)
 
 
-def _evenly(table: Float[Array, "rows columns"], most: int) -> Array:
+def _evenly(table: Any, most: int) -> Any:
     """At most `most` rows, from the whole table: it may be sorted."""
     rows = np.linspace(0, len(table) - 1, min(most, len(table))).astype(int)
     return table[rows]

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ocbnn.networks.mlp import Layer
-from ocbnn.proofs.question import Asked, forward
+from ocbnn.proofs.question import Asked, forward, standard
 from ocbnn.proofs.shapes import Shape
 from ocbnn.proofs.statement import Statement
 from ocbnn.rules.evaluate import evaluate
@@ -31,7 +31,7 @@ def slack(
 
     The least over all forbidden cases of the statement that is furthest from true.
     """
-    inner = (x - asked.x_mean) / asked.x_scale
+    inner = standard(asked, x)
     network = lambda at: forward(weights, shape, at)
     asks = asked.functionals
     values = asks.outputs @ network(inner) + asks.inputs @ inner + asks.constant

@@ -19,7 +19,7 @@ from ocbnn.networks.mlp import Layer
 from ocbnn.proofs.attack import descend, slack
 from ocbnn.proofs.bounds import Bounded, bound_network, bound_slopes
 from ocbnn.proofs.intervals import TINY, Interval
-from ocbnn.proofs.question import Asked, asked, forward
+from ocbnn.proofs.question import Asked, asked, forward, standard
 from ocbnn.proofs.shapes import SHAPES, Shape
 from ocbnn.proofs.statement import Statement, ranges, statement_of
 from ocbnn.rules import BoundRule
@@ -108,7 +108,7 @@ class Prover:
         """One draw's outputs at one point, in the network's own units."""
         with jax.enable_x64(True):
             weights = jax.tree.map(lambda a: a[draw], self._asked.weights)
-            inner = (jnp.asarray(point) - self._asked.x_mean) / self._asked.x_scale
+            inner = standard(self._asked, jnp.asarray(point))
             return np.asarray(forward(weights, self._shape, inner))
 
     def _mapped(
@@ -213,7 +213,7 @@ def _bounds(
     """Bounds on every slot of the statement over a box in a person's units."""
     box = Interval(
         *(
-            (end - asked.x_mean) / asked.x_scale
+            standard(asked, end)
             + sign * _ROUNDING * (jnp.abs(end) + jnp.abs(asked.x_mean)) / asked.x_scale
             + sign * TINY
             for sign, end in ((-1.0, low), (1.0, high))

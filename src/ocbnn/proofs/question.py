@@ -21,6 +21,7 @@ class Asked(NamedTuple):
     weights: tuple[Layer, ...]  # with a leading axis of draws
     functionals: Functionals
     x_mean: Float[Array, " inputs"]
+    x_rest: Float[Array, " inputs"]
     x_scale: Float[Array, " inputs"]
     y_scale: Float[Array, " outputs"]
 
@@ -32,8 +33,13 @@ def asked(network: MLP, weights: Any, units: Units | None, table: Table) -> Aske
     return Asked(
         jax.tree.map(double, weights),
         table.standard(known),
-        *map(double, (known.x_mean, known.x_scale, known.y_scale)),
+        *map(double, (known.x_mean, known.x_rest, known.x_scale, known.y_scale)),
     )
+
+
+def standard(asked: Asked, x: Array) -> Array:
+    """An input in the network's own units."""
+    return ((x - asked.x_mean) - asked.x_rest) / asked.x_scale
 
 
 def forward(weights: tuple[Layer, ...], shape: Shape, x: Array) -> Array:

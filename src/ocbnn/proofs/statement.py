@@ -77,6 +77,7 @@ class Table:
         shift = np.abs(self.outputs) @ np.abs(units.y_mean)
         shift = shift + np.abs(self.inputs) @ np.abs(units.x_mean)
         middle = self.outputs @ units.y_mean + self.inputs @ units.x_mean
+        middle = middle + (self.outputs @ units.y_rest + self.inputs @ units.x_rest)
         return Functionals(
             jnp.asarray(self.outputs * units.y_scale),
             jnp.asarray(self.inputs * units.x_scale),

@@ -83,13 +83,7 @@ def _targets(study: Study, rows: Rows, rules: tuple[BoundRule, ...]) -> list[Tar
     network = MLP(len(schema.inputs), tuple(said.hidden), outputs, said.activation)
     prior = WeightPrior(said.weight_prior, said.weight_scale)
     likelihood = GaussianNoise.fixed(1.0, outputs) if is_number else Categorical()
-    terms = make_terms(
-        rules,
-        key_from(study.said.fit.seed),
-        rows.X,
-        y,
-        units if is_number else None,
-    )
+    terms = make_terms(rules, key_from(study.said.fit.seed), rows.X, y, units)
     sets = [(term,) for term in terms] or [()]
     return [Target(network, prior, likelihood, one, units=units) for one in sets]
 

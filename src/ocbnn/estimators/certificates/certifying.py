@@ -102,6 +102,8 @@ def digest(model: Any) -> str:
     units = predictive.units
     parts = [] if units is None else [units.x_mean, units.x_scale]
     parts += [] if units is None else [units.y_mean, units.y_scale]
+    rests = [] if units is None else [units.x_rest, units.y_rest]
+    parts += [rest for rest in rests if rest.any()]
     kept = np.asarray(model._kept, np.int64)
     for array in (*jax.tree.leaves(predictive.draws.weights), *parts, kept):
         whole = np.ascontiguousarray(array)
