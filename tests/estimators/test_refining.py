@@ -109,7 +109,7 @@ def test_points_of_a_firm_rule_walk_from_two_inputs_on(firm):
     arrays = {}
     kind = write_term("here", walking, arrays, data=True)
     kept = {name: np.asarray(value) for name, value in arrays.items()}
-    again = read_term("here", kind, walking.bound, kept)
+    again = read_term("here", kind, walking.bound, kept, None)
     assert eqx.tree_equal(again.reach, walking.reach)
     assert walking.reach.steps == 8
 

@@ -117,7 +117,7 @@ class Units(eqx.Module):
         return outer, self.traced_outputs(ys)
 
 
-def _like(numbers: Float[np.ndarray, " columns"], table: Array) -> Array:
+def _like(numbers: Float[np.ndarray | Array, " columns"], table: Array) -> Array:
     """A number for each column, as an array that joins a table of any axes."""
     shape = (1,) * (table.ndim - 1) + numbers.shape
     return jnp.asarray(numbers).astype(table.dtype).reshape(shape)

@@ -18,7 +18,7 @@ from ocbnn.estimators.kept_terms import read_term, take
 from ocbnn.estimators.refinement import RefinementRecord
 from ocbnn.estimators.regressor import OCBNNRegressor
 from ocbnn.estimators.rulebook import bind_rules
-from ocbnn.estimators.saving import KIND, UNITS, leaf_names
+from ocbnn.estimators.saving import KIND, leaf_names
 from ocbnn.inference import Choice, Draws, Plan, Verdict
 from ocbnn.inference.naming import TAG as PLAN_TAG, plan_from_plain
 from ocbnn.metrics.held import Held, HeldRule
@@ -248,15 +248,7 @@ def _restore_target(
         model.limits_ = model._limits(schema)
     units = None
     if _flag(document, "units"):
-        widths = {"x": len(schema.inputs), "y": outputs}
-        units = Units(
-            **{
-                name: take(arrays, f"units/{name}", (widths[name[0]],))
-                for name in UNITS
-                # Means had one part once.
-                if not (name.endswith("rest") and f"units/{name}" not in arrays)
-            }
-        )
+        units = _units(arrays, len(schema.inputs), outputs)
     terms = tuple(
         read_term(f"rules/{number}", one["points"], bound, arrays, units)
         for number, (one, bound) in enumerate(zip(said, model.rules_, strict=True))
@@ -267,6 +259,24 @@ def _restore_target(
     if model._X is not None and model._stored_rows is None:
         data = (model._X, model._Y)
     model.target_ = model._assemble(terms, data, units)
+
+
+def _units(arrays: Mapping[str, np.ndarray], inputs: int, outputs: int) -> Units:
+    (x_mean, x_rest), (y_mean, y_rest) = (
+        _mean(arrays, f"units/{axis}_mean", width)
+        for axis, width in (("x", inputs), ("y", outputs))
+    )
+    x_scale = take(arrays, "units/x_scale", (inputs,))
+    y_scale = take(arrays, "units/y_scale", (outputs,))
+    return Units(x_mean, x_scale, y_mean, y_scale, x_rest, y_rest)
+
+
+def _mean(arrays: Mapping[str, np.ndarray], name: str, width: int) -> np.ndarray:
+    """A mean and what rounding took from it, which was not kept once."""
+    if name in arrays and arrays[name].ndim == 1:
+        mean = take(arrays, name, (width,))
+        return np.stack([mean, np.zeros_like(mean)])
+    return take(arrays, name, (2, width))
 
 
 def _draws(model: Any, said: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Draws:

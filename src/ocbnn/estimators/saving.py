@@ -19,7 +19,6 @@ from ocbnn.storage import NotPlainError, read_bundle, to_plain, write_bundle
 from ocbnn.storage.arrays import KINDS
 
 KIND = "ocbnn model"
-UNITS = ("x_mean", "x_scale", "y_mean", "y_scale", "x_rest", "y_rest")
 
 
 def save_model(
@@ -182,8 +181,10 @@ def _units(model: Any, arrays: dict[str, Any]) -> bool:
     units = model.target_.units
     if units is None:
         return False
-    for name in UNITS:
-        arrays[f"units/{name}"] = getattr(units, name)
+    arrays["units/x_mean"] = np.stack([units.x_mean, units.x_rest])
+    arrays["units/x_scale"] = units.x_scale
+    arrays["units/y_mean"] = np.stack([units.y_mean, units.y_rest])
+    arrays["units/y_scale"] = units.y_scale
     return True
 
 

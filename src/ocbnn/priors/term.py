@@ -167,7 +167,15 @@ class RuleTerm(eqx.Module):
 
     def _told(self, points: Array) -> np.ndarray:
         told = np.asarray(points, float)
-        return told if self.units is None else self.units.inputs(told)
+        if self.units is None:
+            return told
+        told = self.units.inputs(told)
+        # Points on a face of the region are on it in a person's units, too.
+        for end in self.bound.region.box():
+            face = np.asarray(jnp.asarray(self.inner(end), float), float)
+            is_there = np.isfinite(end) & (np.asarray(points, float) == face)
+            told = np.where(is_there, end, told)
+        return told
 
 
 def _said_softly(bound: BoundRule, units: Units | None) -> Law | None:
