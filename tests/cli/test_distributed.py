@@ -1,6 +1,7 @@
 """`--distributed`: several processes that fit one study together."""
 
 import json
+import re
 import signal
 import time
 
@@ -60,6 +61,17 @@ def draws(out):
         return jax.tree.leaves(library.load(out / "model.ocbnn").draws_.positions)
 
 
+def files(out):
+    """What was written, whatever the number of blocks that a run is saved in.
+
+    A block is written every few seconds, so slower processes write more of them.
+    """
+    found = sorted(str(path.relative_to(out)) for path in out.rglob("*"))
+    blocks = [int(n) for n in re.findall(r"block-(\d+)", " ".join(found))]
+    assert blocks == [*range(len(blocks))]
+    return {re.sub(r"block-\d+", "block", name) for name in found}
+
+
 @pytest.mark.slow
 def test_two_processes_write_what_one_writes_once(study, tmp_path):
     both = finish(begin(2, study, tmp_path / "both", "--json"))
@@ -74,8 +86,18 @@ def test_two_processes_write_what_one_writes_once(study, tmp_path):
     assert all(np.allclose(a, b, rtol=1e-8, atol=1e-8) for a, b in pairs)
     here = json.loads((tmp_path / "one" / "report.json").read_text())
     assert document["scores"]["rows"] == here["scores"]["rows"]
-    names = lambda out: sorted(path.name for path in out.rglob("*"))
-    assert names(tmp_path / "one") == names(tmp_path / "both")
+    assert files(tmp_path / "one") == files(tmp_path / "both")
+
+
+def test_two_processes_fit_together_and_the_first_tells(study, tmp_path):
+    (small := tmp_path / "small.toml").write_text(study.read_text().replace("200", "5"))
+    ends = finish(begin(2, small, tmp_path / "out", "--json"))
+    assert [code for code, _, _ in ends] == [0, 0], ends
+    (_, told, noted), (_, nothing, _) = ends
+    assert json.loads(told)["scores"]["rows"] == 10
+    assert "2 processes with 2 devices work together" in noted
+    assert nothing == ""
+    assert {"model.ocbnn", "report.json"} <= files(tmp_path / "out")
 
 
 @pytest.mark.slow

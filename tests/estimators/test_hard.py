@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import ocbnn
-from ocbnn import NUTS, SVGD, OCBNNClassifier, OCBNNRegressor
+from ocbnn import HMC, NUTS, SVGD, OCBNNClassifier, OCBNNRegressor
 from ocbnn.core.errors import DataError, InferenceError, RuleError, StorageError
 from ocbnn.estimators.holding import refuse_rows
 from ocbnn.estimators.streams import open_stream
@@ -168,7 +168,27 @@ def test_a_slope_rule_that_is_hard_holds_for_the_mean():
     assert (check.violation, check.prediction_violation) == (0.0, 0.0)
 
 
+POSITIVE = "if 3 <= x <= 4 then y > 0 [strength=hard]"
+
+
 @pytest.mark.slow
 def test_functions_of_the_prior_keep_hard_rules():
-    functions = regressor("if 3 <= x <= 4 then y > 0 [strength=hard]").sample_prior(NEW)
+    functions = regressor(POSITIVE).sample_prior(NEW)
     assert (functions[:, INSIDE] > 0).all()
+
+
+def test_a_model_that_was_never_fitted_keeps_hard_rules_in_its_prior():
+    plan = HMC(chains=1, steps=5, warmup=50, draws=60)
+    functions = regressor(POSITIVE, inference=plan).sample_prior(NEW, count=20)
+    assert functions.shape == (20, len(NEW))
+    assert (functions[:, INSIDE] > 0).all()
+    assert (functions[:, ~INSIDE] < 0).any()
+
+
+def test_a_forbidden_class_has_no_probability_in_the_prior():
+    plan = HMC(chains=1, steps=5, warmup=50, draws=60)
+    model = OCBNNClassifier(CLASS, hidden=(3,), inference=plan, random_state=0)
+    chances = model.sample_prior(NEW, np.where(INSIDE, "high", "low"), count=20)
+    inside = NEW[:, 0] <= 4
+    assert (chances[:, inside, 1] == 0).all()
+    assert (chances[:, ~inside, 1] > 0).all()

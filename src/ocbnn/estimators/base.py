@@ -375,6 +375,8 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
         self.rules_ = bind_rules(self.rules, schema)
         self.choice_ = self._choose(*X.shape)
         self.target_ = self._target(key_rules, X, Y, units, None)
+        # Functions are asked for at these rows, so hard rules are judged there, too.
+        self._X, self._Y = X, Y
         plan = self.choice_.plan if self.choice_.plan.is_exact else SMC()
         draws = sample(
             plan,

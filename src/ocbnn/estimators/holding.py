@@ -165,9 +165,7 @@ def _keys(count: int) -> Any:
 def _inputs(model: Any, term: RuleTerm, key: RandomKey) -> np.ndarray:
     """Fresh points of the region, its faces among them, and the data rows in it."""
     found = [term.many(key, LOOKED_AT)]
-    rows = getattr(model, "_X", None)
-    if rows is not None:
-        found.append(rows[term.bound.applies(rows)])
+    found.append(model._X[term.bound.applies(model._X)])
     return np.unique(np.concatenate(found), axis=0)
 
 
