@@ -36,6 +36,15 @@ def test_a_class_named_after_a_colour_has_it_in_any_order():
     assert faces == [to_rgb(BLUE), to_rgb(RED), to_rgb(GREEN)]
 
 
+def test_the_class_that_is_predicted_may_be_another_than_the_most_probable():
+    chosen = np.where(CHANCES.argmax(-1) == 1, 0, CHANCES.argmax(-1))
+    (mesh,) = (c for c in draw(predicted=chosen).collections if isinstance(c, QuadMesh))
+    paint = np.asarray(mesh.get_array()).reshape(len(YS), len(XS), 3)
+    hues = np.array([to_rgb(hue) for hue in (GREEN, RED, BLUE)])
+    strength = (1 - paint) / (1 - hues[chosen])
+    assert np.allclose(strength, strength[..., :1])
+
+
 def test_every_class_has_a_marker_of_its_own():
     marks = [c for c in draw(**DATA).collections if isinstance(c, PathCollection)]
     assert [len(mark.get_offsets()) for mark in marks] == [1, 0, 1]

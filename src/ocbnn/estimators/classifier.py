@@ -10,13 +10,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ocbnn.core.errors import DataError
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower
-from ocbnn.estimators.holding import hard_rules
+from ocbnn.estimators.holding import hard_rules, kept_rules
 from ocbnn.estimators.names import target_names
 from ocbnn.estimators.pictures import plot_classes
 from ocbnn.estimators.scales import Measured, make_units
 from ocbnn.estimators.streams import Stream, open_stream
 from ocbnn.posterior import Categorical
 from ocbnn.posterior.masks import ClassMask
+from ocbnn.predictive.settled import settled_classes
 from ocbnn.rules import Schema
 
 
@@ -64,15 +65,20 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, averaged over the posterior.
 
-        Zero where a hard rule forbids a class.
+        Zero where a hard rule forbids a class; a class that a firm rule forbids keeps
+        what the draws give it.
         """
         X = self._checked(X)
         return self._answering.probabilities(X)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class."""
-        codes = np.argmax(self.predict_proba(X), axis=1)
-        return self.classes_[codes]
+        """The most probable class, of those that firm and hard rules allow.
+
+        Draws that each keep a firm rule may differ, and their mean probability may be
+        largest for a class that it forbids. That class is not predicted.
+        """
+        X = self._checked(X)
+        return self.classes_[self._rule_prediction(X)]
 
     def plot(self, ax: Any = None, *, along: Any = None) -> Any:
         """Draw the predicted class over two inputs, with the data and the rules.
@@ -135,7 +141,11 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         return np.argmax(values, axis=-1)
 
     def _rule_prediction(self, X: np.ndarray) -> np.ndarray:
-        return np.argmax(self._answering.probabilities(X), axis=1)
+        return self._chosen(X, self._answering.probabilities(X))
+
+    def _chosen(self, X: np.ndarray, chances: np.ndarray) -> np.ndarray:
+        """The number of the class to predict at each row, given its probabilities."""
+        return settled_classes(kept_rules(self.rules_), X, chances)
 
     def _as_observed(self, y: Any) -> np.ndarray:
         labels = np.asarray(y)

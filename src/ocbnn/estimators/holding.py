@@ -68,6 +68,11 @@ def hard_rules(bounds: Iterable[BoundRule]) -> tuple[BoundRule, ...]:
     return tuple(bound for bound in bounds if bound.rule.held == "hard")
 
 
+def kept_rules(bounds: Iterable[BoundRule]) -> tuple[BoundRule, ...]:
+    """Those that no prediction may break: firm and hard ones, none about slopes."""
+    return tuple(b for b in bounds if b.rule.held != "soft" and not b.slopes)
+
+
 def refuse_rows(
     bounds: Iterable[BoundRule],
     blocks: Iterable[tuple[int, np.ndarray, np.ndarray]],

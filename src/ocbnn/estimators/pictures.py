@@ -73,6 +73,7 @@ def plot_classes(model: Any, ax: Any, along: Sequence[Any] | None) -> Any:
         gy,
         probabilities.reshape(_SIDE, _SIDE, -1),
         classes=[str(label) for label in model.classes_],
+        predicted=model._chosen(rows, probabilities).reshape(_SIDE, _SIDE),
         X=model._X[:, columns],
         y=model._Y,
         rules=model.rules_,

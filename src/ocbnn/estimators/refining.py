@@ -353,7 +353,7 @@ def _error(model: Any) -> float:
     X, Y = model._X[:_MOST_ROWS], model._Y[:_MOST_ROWS]
     predictive: Predictive = model._predictive
     if model.schema_.classes is not None:
-        predicted = np.argmax(predictive.probabilities(X), axis=1)
+        predicted = model._chosen(X, predictive.probabilities(X))
         return float(np.mean(predicted != Y))
     return rmse(predictive.mean_and_sd(X)[0], Y)
 

@@ -12,6 +12,7 @@ from ocbnn.core.errors import SettingError
 from ocbnn.core.moments import ColumnMoments
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower
+from ocbnn.estimators.holding import kept_rules
 from ocbnn.estimators.names import target_names
 from ocbnn.estimators.pictures import column_index, plot_functions
 from ocbnn.estimators.rulebook import bind_rules
@@ -31,6 +32,7 @@ from ocbnn.posterior import (
 )
 from ocbnn.predictive import Summary
 from ocbnn.predictive.predictive import Limits
+from ocbnn.predictive.settled import settled_means
 from ocbnn.rules import Schema, output_limits
 
 # Typical noise before any data: a tenth of the outputs' spread, give or take e-fold.
@@ -176,10 +178,12 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         observation, which leans away from a limit that is near. Where a hard rule
         speaks, an observation lies where the rule allows, and so does what is
         returned: the mean, or where that is forbidden the mean of the likeliest part.
+        Where the mean breaks a firm rule, what is returned is the mean of those draws
+        that keep it, on the side on which most of them are.
         """
         X = self._checked(X)
         mean, sd = self._answering.mean_and_sd(X)
-        mean, sd = self._as_given(mean), self._as_given(sd)
+        mean, sd = self._as_given(self._settled(X, mean)), self._as_given(sd)
         return (mean, sd) if return_std else mean
 
     def predict_interval(
@@ -211,7 +215,9 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             A named tuple of `mean`, `sd`, `lower` and `upper`.
         """
         _check_level(level)
-        found = self._answering.summary(self._checked(X), level)
+        X = self._checked(X)
+        found = self._answering.summary(X, level)
+        found = found._replace(mean=self._settled(X, found.mean))
         return Summary(*map(self._as_given, found))
 
     def sample_noise(self, X: Any, count: int = 100) -> np.ndarray:
@@ -350,7 +356,11 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         return values
 
     def _rule_prediction(self, X: np.ndarray) -> np.ndarray:
-        return self._answering.mean_and_sd(X)[0]
+        return self._settled(X, self._answering.mean_and_sd(X)[0])
+
+    def _settled(self, X: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """What to predict, given the mean at each row."""
+        return settled_means(kept_rules(self.rules_), X, mean, self._answering)
 
     def _as_observed(self, y: Any) -> np.ndarray:
         y = np.asarray(y, float)

@@ -114,6 +114,24 @@ def probabilities(
     return array
 
 
+def class_numbers(array: np.ndarray | None, chances: np.ndarray) -> np.ndarray:
+    """The class at each place of a grid; the most probable one where none is given."""
+    if array is None:
+        return chances.argmax(axis=-1)
+    array, last = np.asarray(array), chances.shape[-1] - 1
+    if array.shape != chances.shape[:-1] or not np.issubdtype(array.dtype, np.integer):
+        raise DataError(
+            f"`predicted` holds whole class numbers of shape {chances.shape[:-1]}, one "
+            f"for each place of the grid, got {array.dtype} of shape {array.shape}."
+        )
+    if array.min() < 0 or array.max() > last:
+        raise DataError(
+            f"`predicted` holds class numbers 0 to {last}, got {array.min()} to "
+            f"{array.max()}."
+        )
+    return array
+
+
 def count(value: int, name: str) -> int:
     """A number of things that may be zero."""
     if value < 0:

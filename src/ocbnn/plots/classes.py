@@ -18,6 +18,7 @@ from ocbnn.rules import AllowedClasses, BoundRule
 from ocbnn.rules.words import listing
 
 _MAP, _BORDER, _REGION, _DATA = 0.1, 1.0, 2.0, 3.0
+_HAIR = 1e-9
 _DEPTH = 0.72  # of a class's own colour where it is certain, so that markers stand out
 
 
@@ -28,6 +29,7 @@ def class_map(
     probabilities: np.ndarray,
     *,
     classes: Sequence[object],
+    predicted: np.ndarray | None = None,
     X: np.ndarray | None = None,
     y: np.ndarray | None = None,
     rules: Sequence[BoundRule] = (),
@@ -44,6 +46,8 @@ def class_map(
         grid_y: Values of the second input (rows,), increasing.
         probabilities: Of each class at each place (rows, columns, classes).
         classes: Labels of the classes; one named "green" is drawn in green.
+        predicted: Number of the class that is predicted at each place (rows, columns);
+            the most probable one when left out. Rules may forbid that.
         X: Data (n, 2), in the order of the axes.
         y: Their class numbers (n,); each class has a marker of its own.
         rules: Bound class rules; their regions are outlined and hatched in the colour
@@ -59,7 +63,8 @@ def class_map(
     hues = _hues(classes)
     _check_rules(rules, classes)
 
-    _paint(ax, grid_x, grid_y, chances, hues)
+    best = checks.class_numbers(predicted, chances)
+    _paint(ax, grid_x, grid_y, chances, best, hues)
     for index, (label, hue) in enumerate(zip(classes, hues, strict=True)):
         here = np.empty((0, 2)) if data is None else data[0][data[1] == index]
         ax.scatter(
@@ -85,11 +90,12 @@ def _paint(
     grid_x: np.ndarray,
     grid_y: np.ndarray,
     chances: np.ndarray,
+    best: np.ndarray,
     hues: list[str],
 ) -> None:
     count = chances.shape[-1]
-    best = chances.argmax(axis=-1)
-    sure = (chances.max(axis=-1) * count - 1) / (count - 1)
+    own = np.take_along_axis(chances, best[..., None], axis=-1)[..., 0]
+    sure = (own * count - 1) / (count - 1)
     colors = np.array([to_rgb(hue) for hue in hues])[best]
     depth = _DEPTH * np.clip(sure, 0.0, 1.0)[..., None]
     paint = 1 - depth * (1 - colors)
@@ -102,6 +108,10 @@ def _paint(
     for index in range(count if count > 2 else 1):
         rest = np.delete(chances, index, axis=-1).max(axis=-1)
         lead = chances[..., index] - rest
+        # Where a class is predicted that is not the most probable, it leads all the
+        # same, by a hair.
+        is_own = best == index
+        lead = np.where(is_own, np.maximum(lead, _HAIR), np.minimum(lead, -_HAIR))
         if lead.min() < 0 < lead.max():
             ax.contour(
                 grid_x, grid_y, lead, [0.0], colors=INK, linewidths=1.1, zorder=_BORDER

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 
 from ocbnn.core.errors import InferenceError, RuleError
 from ocbnn.core.words import listing
-from ocbnn.rules import BoundRule, find_conflict
+from ocbnn.rules import AllowedClasses, BoundRule, find_conflict
 
 Rules = Sequence[BoundRule]
 
@@ -22,6 +22,17 @@ def all_hold(
     for bound in rules:
         kept &= bound.holds(X, Y)
     return kept
+
+
+def classes_left(
+    rules: Rules, X: Float[np.ndarray, "rows inputs"], classes: int
+) -> Bool[np.ndarray, "rows classes"]:
+    """Which classes the rules leave at each row; at rows of a contradiction none."""
+    allowed = np.ones((len(X), classes), dtype=bool)
+    for bound in rules:
+        if isinstance(bound.claim, AllowedClasses):
+            allowed &= ~bound.applies(X)[:, None] | np.array(bound.claim.mask)
+    return allowed
 
 
 def drawn_in(

@@ -15,11 +15,11 @@ from scipy.special import softmax
 
 from ocbnn.core.types import Along
 from ocbnn.posterior import Categorical
-from ocbnn.predictive.allowed import refuse_broken, refuse_row
+from ocbnn.predictive.allowed import classes_left, refuse_broken, refuse_row
 from ocbnn.predictive.apart import ApartRows, central
 from ocbnn.predictive.predictive import FunctionValues, Limits, Predictive, Summary
 from ocbnn.predictive.together import TogetherRows
-from ocbnn.rules import AllowedClasses, BoundRule
+from ocbnn.rules import BoundRule
 from ocbnn.rules.pieces import allowed_pieces
 
 Rows = Float[np.ndarray, "rows inputs"]
@@ -129,11 +129,7 @@ class Guarded:
 
     def _classes(self, X: Rows) -> Bool[np.ndarray, "rows classes"]:
         """Which classes the rules leave at each row, at least one."""
-        allowed = np.ones((len(X), self.inner.network.outputs), dtype=bool)
-        for bound in self.rules:
-            if isinstance(bound.claim, AllowedClasses):
-                outside = ~bound.applies(X)
-                allowed &= outside[:, None] | np.array(bound.claim.mask)
+        allowed = classes_left(self.rules, X, self.inner.network.outputs)
         empty = np.flatnonzero(~allowed.any(axis=1))
         if empty.size:
             refuse_row(self.rules, X[empty[0]])

@@ -153,7 +153,8 @@ def _block(
     if whole.any():
         chances = model.predict_proba(X[whole])
         numbers[whole, 1:] = chances
-        labels[whole] = [str(model.classes_[i]) for i in chances.argmax(axis=1)]
+        chosen = model._chosen(X[whole], chances)
+        labels[whole] = [str(model.classes_[i]) for i in chosen]
     columns = dict(zip(names, numbers.T, strict=True))
     return columns | {names[0]: labels}
 

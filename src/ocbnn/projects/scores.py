@@ -42,7 +42,7 @@ def _of_classes(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     return {
         "outputs": {
             model.schema_.outputs[0]: {
-                "accuracy": float(np.mean(probabilities.argmax(axis=1) == codes)),
+                "accuracy": float(np.mean(model._chosen(X, probabilities) == codes)),
                 "log_loss": float(-np.mean(np.log(np.maximum(own, 1e-12)))),
                 "most_frequent": float(counts.max() / len(y)),
             }

@@ -74,7 +74,7 @@ def _class_numbers(toy: Toy, model: OCBNNClassifier) -> Numbers:
             continue
         grid = region_grid(bound)
         probabilities = model.predict_proba(grid)
-        shares.append(~bound.holds(grid, probabilities.argmax(axis=1)))
+        shares.append(~bound.holds(grid, model._chosen(grid, probabilities)))
         allowed.append(probabilities[:, list(bound.claim.mask)].sum(axis=1))
     return {
         "train_accuracy": float(model.score(toy.X, toy.y)),

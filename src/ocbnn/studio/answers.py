@@ -43,12 +43,18 @@ def answered(model: Any, seen: Window) -> dict[str, Any]:
     count = len(seen.schema.outputs)
     values = model.sample_functions(X, _MANY)
     if seen.schema.classes is not None:
-        return _classes(softmax(values, axis=-1), seen, model.predict_proba(X))
-    found = summed_up(values.reshape(len(values), len(X), count), seen)
-    if seen.is_map:
+        chances = model.predict_proba(X)
+        found = _classes(softmax(values, axis=-1), seen, chances)
+        if seen.is_map:
+            # Firm rules may forbid the most probable class.
+            chosen = model._chosen(X, chances)
+            found["predicted"] = chosen.reshape(_shape(seen)).tolist()
         return found
-    said = model.predict_summary(X)
+    found = summed_up(values.reshape(len(values), len(X), count), seen)
     column = lambda part: np.reshape(part, (len(X), count))[:, seen.output]
+    if seen.is_map:
+        return {**found, "z": _table(column(model.predict(X)), seen)}
+    said = model.predict_summary(X)
     return {
         **found,
         "mean": numbers(column(said.mean)),
@@ -95,4 +101,8 @@ def _grid(seen: Window) -> dict[str, Any]:
 
 
 def _table(values: np.ndarray, seen: Window) -> Any:
-    return numbers(values.reshape(len(seen.axes[1]), len(seen.axes[0])))
+    return numbers(values.reshape(_shape(seen)))
+
+
+def _shape(seen: Window) -> tuple[int, int]:
+    return len(seen.axes[1]), len(seen.axes[0])

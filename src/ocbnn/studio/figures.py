@@ -143,6 +143,7 @@ def _class_map(ax: Axes, found: dict[str, Any], seen: Window, rows: Rows) -> Non
         seen.axes[1],
         table,
         classes=seen.schema.classes or (),
+        predicted=np.array(found["predicted"]),
         X=rows.X[:, [first, second]],
         y=rows.y,
         names=(seen.schema.inputs[first], seen.schema.inputs[second]),

@@ -70,13 +70,13 @@ function classes(found, style, withLegend) {
   });
 }
 
-/** The likeliest class at every place, paler where it is less sure. */
+/** The predicted class at every place, or the likeliest one, paler where it is less sure. */
 function likely(found) {
   const count = found.classes.length;
   const { ground } = look();
   const best = found.y.map((_, i) => found.x.map((__, j) => {
     const shares = found.probability.map((table) => table[i][j]);
-    const k = shares.indexOf(Math.max(...shares));
+    const k = found.predicted?.[i][j] ?? shares.indexOf(Math.max(...shares));
     return { k, share: shares[k] };
   }));
   const depth = (share) => Math.max(0, (share * count - 1) / (count - 1));

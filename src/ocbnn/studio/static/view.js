@@ -178,12 +178,12 @@ function layers(store, rows, display, hasMap) {
 }
 
 // No label begins so: tables are read without spaces around words.
-const LIKELIEST = " likeliest";
+const PREDICTED = " predicted";
 
 function mapField(store, display) {
   const labels = labelsOf(store);
   const chances = labels.map(String).map((label) => [label, `probability of ${label}`]);
-  const options = isClasses(store) ? [[LIKELIEST, "the likeliest class"], ...chances] : [["mean", "mean"], ["sd", "spread"]];
+  const options = isClasses(store) ? [[PREDICTED, "the predicted class"], ...chances] : [["mean", "mean"], ["sd", "spread"]];
   const now = options.some(([key]) => key === display.show.map) ? display.show.map : options[0]?.[0];
   return field("Map of", choice(options, now, (map) => display.set({ map })));
 }
