@@ -38,6 +38,7 @@ def test_draws_are_proved_to_hold_or_shown_to_break(model, high):
     # Single precision is right to about a millionth.
     assert np.all(lowest[status == 1] > 0.3 - 1e-5)
     assert np.all(lowest[status == -1] < 0.3 + 1e-5)
+    assert found.counterexamples
     for one in found.counterexamples:
         assert 3 <= one.x[0] <= 4
         assert one.y[0] < 0.3

@@ -71,7 +71,7 @@ def problems():
 def stored(density):
     """The same with rows that compiled code asks the host for."""
     table = lambda rows: StoredNumbers(
-        FileRows(np.array(rows)), np.zeros(1), np.ones(1)
+        FileRows(np.array(rows)), *np.zeros((2, 1)), np.ones(1)
     )
     return dataclasses.replace(density, X=table(density.X), Y=table(density.Y))
 

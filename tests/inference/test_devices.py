@@ -23,32 +23,35 @@ MESHES = {
 }
 
 
-def check(found):
+def check(*names, folder=None):
+    """What was found, name by name."""
+    found = differences(*names, folder=folder)
+    assert found.keys() == set(names)
     for name, one in found.items():
         assert one.get("mesh") == MESHES.get(name), name
         assert one["gap"] < 1e-6, name
+    return found
 
 
 def test_eight_devices_draw_what_one_draws():
-    check(differences("simple"))
+    check("simple", "model")
 
 
 @pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_devices(tmp_path):
-    found = differences("chains", folder=str(tmp_path / "run"))
-    check(found)
+    found = check("chains", folder=str(tmp_path / "run"))
     assert found["chains"]["resumed"] < 1e-6
 
 
 @pytest.mark.slow
 def test_so_do_other_algorithms():
-    check(differences("chains and rows", "nuts", "particles", "population"))
-    check(differences("batches", "model"))
+    check("chains and rows", "nuts", "particles", "population")
+    check("batches")
 
 
 @pytest.mark.slow
 def test_rows_in_files_are_read_for_all_devices():
-    check(differences("stored particles", "stored batches"))
+    check("stored particles", "stored batches")
 
 
 def test_one_processor_needs_no_mesh():

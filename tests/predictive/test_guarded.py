@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, reject, settings, strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -61,14 +61,17 @@ def answers(guard, X):
 
 
 def asked(ask, *args):
-    """What is answered; where rows are refused for want of an output, None."""
+    """What is answered; another example where rows are refused for want of an output.
+
+    Hypothesis fails a test that is left with hardly any example.
+    """
     said = ""
     try:
         return ask(*args)
     except (RuleError, InferenceError) as error:
         said = str(error)
     assert "no output satisfies" in said or "no output that the hard rules" in said
-    return None
+    return reject()
 
 
 @settings(max_examples=40)
@@ -77,8 +80,7 @@ def test_what_is_answered_under_rules_about_single_outputs_is_allowed(
     texts, seed, inner
 ):
     guard, X = guarded(texts, inner), rows(seed)
-    found = asked(answers, guard, X) or {}
-    for what, values in found.items():
+    for what, values in asked(answers, guard, X).items():
         assert all_hold(guard.rules, X, values).all(), what
 
 
@@ -86,8 +88,8 @@ def test_what_is_answered_under_rules_about_single_outputs_is_allowed(
 @given(tied_rules, seeds)
 def test_what_is_answered_under_rules_that_tie_outputs_together_is_allowed(texts, seed):
     guard, X = guarded(texts), rows(seed, 9)
-    found = asked(answers, guard, X) or {}
-    for what in found.keys() & {"mean", "summary", "functions"}:
+    found = asked(answers, guard, X)
+    for what in ("mean", "summary", "functions"):
         assert all_hold(guard.rules, X, found[what]).all(), what
 
 
@@ -96,8 +98,6 @@ def test_what_is_answered_under_rules_that_tie_outputs_together_is_allowed(texts
 def test_a_forbidden_class_has_probability_zero_and_is_never_predicted(texts, seed):
     guard, X = guarded(texts, CHANCES, CLASSES), rows(seed)
     chances = asked(guard.probabilities, X)
-    if chances is None:
-        return
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
     logits = guard.functions(X)
     for bound in guard.rules:

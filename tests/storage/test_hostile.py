@@ -122,7 +122,7 @@ def test_a_truncated_file_is_noticed_wherever_it_ends(path):
     data = path.read_bytes()
     for end in range(0, len(data), 7):
         path.write_bytes(data[:end])
-        refused(path, "is not a readable zip|no bundle")
+        refused(path, "is not a readable zip")
 
 
 def test_a_changed_bit_is_noticed(path, tmp_path):
@@ -155,7 +155,7 @@ def test_a_member_that_is_not_listed_is_refused(path):
 def test_a_name_that_hides_its_end_is_refused(path):
     data = zipped({**members_of(path), "document.json_.exe": b"x"})
     path.write_bytes(data.replace(b"document.json_", b"document.json\0"))
-    refused(path, "which is no part of a bundle|twice")
+    refused(path, "which is no part of a bundle")
 
 
 def test_no_file_is_there_twice(path):
@@ -196,7 +196,7 @@ def test_a_bomb_that_lies_about_its_size_is_cut(path):
     bomb = struct.pack("<Q", 2) + b"{}" + bytes(2**24)
     data = zipped(summed({**members_of(path), ARRAYS: bomb}), zipfile.ZIP_DEFLATED)
     path.write_bytes(data.replace(struct.pack("<I", len(bomb)), struct.pack("<I", 99)))
-    refused(path, "not a readable zip|has not the")
+    refused(path, "not a readable zip file: Bad CRC-32")
 
 
 def test_bundles_that_were_zipped_again_are_read(path):

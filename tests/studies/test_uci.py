@@ -27,8 +27,8 @@ def small(monkeypatch):
 def test_every_rule_names_columns_of_its_table():
     for name, problem in uci.PROBLEMS.items():
         bounds = uci.bind_all(name, load(name))
-        assert [bound.name for bound in bounds] == ["sign", "trend"][: len(bounds)]
-        assert len(bounds) == len(problem.rules)
+        names = [bound.name for bound in bounds]
+        assert names == ["sign", "trend"][: len(problem.rules)] != []
 
 
 def test_numbers_are_those_of_the_mixture_of_draws(small):
