@@ -21,6 +21,12 @@ def test_one_input_and_every_input_are_said_as_such():
     assert find_places(X, alone & False, ["dose"]) == []
 
 
+def test_places_far_from_zero_are_told_apart():
+    x = 2460000 + np.linspace(0, 1, 9)[:, None]
+    found = find_places(x, x[:, 0] > 2460000.7, ["day"])
+    assert [str(place) for place in found] == ["at day in [2460000.75, 2460001]"]
+
+
 def test_among_several_inputs_the_column_that_tells_is_named():
     rng = np.random.default_rng(0)
     rows = rng.uniform(0, 1, (500, 3))

@@ -128,6 +128,27 @@ def test_a_drawn_curve_is_expected_as_simply_as_it_can_be(degree):
     assert not bound.holds(inside[:, None], near + 3 * sd).any()
 
 
+def test_a_curve_far_from_zero_is_written_from_its_middle():
+    days = Rows(
+        2460000 + np.linspace(0, 4, 10)[:, None],
+        1e9 + np.linspace(-20, 5, 10)[:, None],
+        LINE.schema,
+        0,
+        np.arange(1, 11),
+    )
+    x = np.linspace(0.5, 3.5, 80)
+    truth = lambda x: 1e9 - 2 * x + 1.5 * (x - 2) ** 2
+    points = np.column_stack([2460000 + x, truth(x)])
+    drawing = DrawnCurve(kind="curve", view=VIEW, points=points.tolist())
+    text, bound, _ = drawn(drawing, days)
+    assert "(x - 2460002)^2" in text
+    inside = np.linspace(0.6, 3.4, 50)
+    sd = bound.claim.sds[0]
+    assert bound.holds(2460000 + inside[:, None], truth(inside)[:, None]).all()
+    far = truth(inside)[:, None] + 3 * sd
+    assert not bound.holds(2460000 + inside[:, None], far).any()
+
+
 def test_classes_and_limits_are_drawn_on_maps():
     view = View(along=["x0", "x1"])
     drawing = DrawnClasses(

@@ -133,3 +133,10 @@ def test_classes_have_probabilities_that_add_up_to_one():
 
 def test_numbers_that_are_none_are_told_so():
     assert numbers([1.0, np.nan, -np.inf]) == [1.0, None, None]
+
+
+def test_numbers_far_from_zero_keep_the_digits_that_can_be_seen():
+    days = 2460000 + np.linspace(0, 1, 9)
+    assert numbers(days) == days.tolist()
+    assert numbers(1e12 * days) == (1e12 * days).tolist()
+    assert numbers([0.1 + 0.2, 1.0]) == [0.3, 1.0]

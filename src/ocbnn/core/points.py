@@ -130,17 +130,31 @@ def rejection_pool(
     upper: np.ndarray,
     seed: int,
     size: int = POOL_SIZE,
+    units: Units | None = None,
 ) -> np.ndarray:
     """Points of a general region, by keeping those of its bounding box that lie in it.
+
+    Args:
+        label: The rule's name, for the error.
+        contains: Whether points lie in the region.
+        lower: Where the box begins, in a person's units.
+        upper: Where it ends.
+        seed: Decides the scrambling.
+        size: How many points.
+        units: Standard units in which points are drawn, asked about and returned.
+            Drawn far from zero, they would be rounded to what double precision knows
+            there.
 
     Raises:
         RegionError: When fewer than one proposal in ten thousand is accepted.
     """
+    known = units or Units.plain(len(lower), 0)
+    low, high = known.standard_inputs(lower), known.standard_inputs(upper)
     net = qmc.Sobol(len(lower), scramble=True, rng=np.random.default_rng(seed))
     kept: list[np.ndarray] = []
     found = proposed = 0
     while found < size and proposed < _MOST_PROPOSALS:
-        proposals = lower + net.random(POOL_SIZE) * (upper - lower)
+        proposals = low + net.random(POOL_SIZE) * (high - low)
         accepted = proposals[contains(proposals)]
         kept.append(accepted)
         found, proposed = found + len(accepted), proposed + len(proposals)

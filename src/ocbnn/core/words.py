@@ -1,6 +1,7 @@
-"""Words for error messages: the nearest known one, lists, and text cut short."""
+"""Words for people: the nearest known one, lists, numbers, and text cut short."""
 
 import difflib
+import math
 from collections.abc import Iterable
 
 
@@ -27,6 +28,17 @@ def listing(items: Iterable[object], most: int = 12) -> str:
     words = [str(item) for item in items]
     more = len(words) - most
     return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def spell(value: float, width: float = 0.0, digits: int = 4) -> str:
+    """A number with as many digits as tell it from others in a range so wide.
+
+    >>> spell(3.14159), spell(2460000.25), spell(2460000.25, width=1.0)
+    ('3.142', '2.46e+06', '2460000.25')
+    """
+    if 0 < width < abs(value) < math.inf:
+        digits += math.floor(math.log10(abs(value) / width))
+    return f"{value:.{min(digits, 17)}g}"
 
 
 def shorten(text: str, most: int = 80) -> str:

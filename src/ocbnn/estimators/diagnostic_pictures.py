@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ocbnn.core.errors import SettingError
+from ocbnn.core.words import spell
 from ocbnn.estimators.page import listed
 from ocbnn.estimators.pictures import axis_limits, column_index
 from ocbnn.estimators.reference import reference_inputs
@@ -64,16 +65,18 @@ def _trace(model: Any, target: int, at: Any) -> Any:
     from ocbnn import plots  # noqa: PLC0415
 
     _refuse_particles(model)
+    X = reference_inputs(model)
     if at is None:
-        X = reference_inputs(model)
         numbers = rhat(_output(model, X, target))
         row = X[int(np.argmax(np.nan_to_num(numbers)))]
     else:
         row = _row(model, at)
     values = _output(model, row[None], target)[..., 0]
     place = ", ".join(
-        f"{name} = {value:.4g}"
-        for name, value in zip(model.schema_.inputs[:3], row, strict=False)
+        f"{name} = {spell(value, width)}"
+        for name, value, width in zip(
+            model.schema_.inputs[:3], row, np.ptp(X, axis=0), strict=False
+        )
     )
     more = len(row) - 3
     place += f" and {more} more" * (more > 0)

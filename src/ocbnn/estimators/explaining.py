@@ -261,5 +261,6 @@ def _places(xs: Points, binds: np.ndarray, names: tuple[str, ...]) -> tuple[Plac
             low, high = xs[binds][:, column].min(), xs[binds][:, column].max()
             inside = (xs[:, column] >= low) & (xs[:, column] <= high)
             share = float(binds[inside].mean())
-            return (Place(names[column], float(low), float(high), share),)
+            width = float(widths[column])
+            return (Place(names[column], float(low), float(high), share, width),)
     return tuple(find_places(xs, binds, names))

@@ -302,7 +302,8 @@ class Explanations(RulePages[Explanation]):
 def _place(place: Place) -> str:
     if place.input is None:
         return "everywhere"
+    low, high = place.spelled(digits=3)
     if place.low == place.high:
-        return f"where {place.input} is {place.low:.3g}"
+        return f"where {place.input} is {low}"
     often = "" if place.share > _EVERYWHERE else f" ({place.share:.0%} of points there)"
-    return f"where {place.input} is between {place.low:.3g} and {place.high:.3g}{often}"
+    return f"where {place.input} is between {low} and {high}{often}"

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from ocbnn.core.errors import MissingPackageError
+from ocbnn.core.words import spell
 from ocbnn.estimators.reference import reference_inputs
 from ocbnn.estimators.reporting import output_names
 from ocbnn.inference import Draws
@@ -186,7 +187,7 @@ def _place(model: Any) -> str:
 def _coords(model: Any, X: np.ndarray) -> dict[str, Any]:
     draws, names = model.draws_, getattr(model, "_row_names", None)
     # Index coordinates only: ArviZ 1.x cannot join variables when one has others.
-    labels = X[:, 0] if X.shape[1] == 1 else [_label(model, row) for row in X]
+    labels = X[:, 0] if X.shape[1] == 1 else _labels(model, X)
     values = {
         "chain": np.arange(draws.chains),
         "draw": np.arange(draws.draws),
@@ -199,9 +200,15 @@ def _coords(model: Any, X: np.ndarray) -> dict[str, Any]:
     return {name: ((name,), value) for name, value in values.items()}
 
 
-def _label(model: Any, row: np.ndarray) -> str:
-    pairs = zip(model.schema_.inputs, row, strict=True)
-    return ", ".join(f"{name}={value:.4g}" for name, value in pairs)
+def _labels(model: Any, X: np.ndarray) -> list[str]:
+    names, widths = model.schema_.inputs, np.ptp(X, axis=0)
+    return [
+        ", ".join(
+            f"{name}={spell(value, width)}"
+            for name, value, width in zip(names, row, widths, strict=True)
+        )
+        for row in X
+    ]
 
 
 def _attributes(model: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ocbnn.core.words import spell
 from ocbnn.estimators.page import listed, plain
 from ocbnn.metrics.excess import excess
 from ocbnn.rules import BoundRule
@@ -163,4 +164,7 @@ def _classes(
 
 
 def _spelled(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
+    if not isinstance(value, (float, np.floating)):
+        return str(value)
+    # A large number is told as the table has it; who knows what differs in it?
+    return spell(value, digits=4 if abs(value) < 1e4 else 12)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
+from ocbnn.core.words import spell
+
 # Bins of a column, when there are several and a range must be found in each.
 _BINS = 5
 # A share of bad inputs from which on "everywhere" is the shorter truth.
@@ -24,22 +26,28 @@ class Place:
         low: Where the range begins.
         high: Where it ends.
         share: The share of reference inputs in the range that are wrong.
+        width: How wide the column is, which says how many digits tell places apart.
     """
 
     input: str | None
     low: float = float("nan")
     high: float = float("nan")
     share: float = 1.0
+    width: float = 0.0
 
     def __str__(self) -> str:
         if self.input is None:
             return "everywhere"
         if self.low == self.high:
-            return f"at {self.input} = {self.low:.4g}"
+            return f"at {self.input} = {self.spelled()[0]}"
         most = (
             "" if self.share > _EVERYWHERE else f" ({self.share:.0%} of inputs there)"
         )
-        return f"at {self.input} in [{self.low:.4g}, {self.high:.4g}]{most}"
+        return f"at {self.input} in [{', '.join(self.spelled())}]{most}"
+
+    def spelled(self, digits: int = 4) -> tuple[str, str]:
+        """Both ends, with the digits that matter."""
+        return spell(self.low, self.width, digits), spell(self.high, self.width, digits)
 
     def holds(
         self, X: Float[np.ndarray, "rows inputs"], names: Sequence[str]
@@ -85,6 +93,7 @@ def _runs(
             float(x[piece[0]]),
             float(x[piece[-1]]),
             float(wrong[piece[0] : piece[-1] + 1].mean()),
+            float(np.ptp(x)),
         )
         for piece in pieces
     ]
@@ -107,5 +116,6 @@ def _range(
             # A crowd of few tells less than the same crowd of many.
             weight = share * np.sqrt(inside.sum())
             if weight > crowded:
-                best, crowded = Place(name, float(low), float(high), share), weight
+                best = Place(name, float(low), float(high), share, float(np.ptp(x)))
+                crowded = weight
     return best or Place(None)

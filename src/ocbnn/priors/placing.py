@@ -18,6 +18,8 @@ from ocbnn.core.randomness import numpy_generator
 from ocbnn.core.types import RandomKey
 from ocbnn.core.units import Units
 from ocbnn.rules import BoundRule
+from ocbnn.rules.evaluate import truth
+from ocbnn.rules.standard import standard_condition
 
 
 def make_sampler(
@@ -74,9 +76,11 @@ def _in_box(bound: BoundRule, key: RandomKey, units: Units) -> PointSampler:
     if bound.region.is_box:
         low, high = units.standard_inputs(lower), units.standard_inputs(upper)
         return BoxPoints(low, high, bound.rule.points, seed)
-    contains = bound.region.contains
-    pool = rejection_pool(bound.name, contains, lower, upper, seed)
-    return PoolPoints(units.standard_inputs(pool))
+    assert bound.region.condition is not None
+    inside = standard_condition(bound.region.condition, units)
+    contains = lambda points: truth(inside, points, None, np)
+    pool = rejection_pool(bound.name, contains, lower, upper, seed, units=units)
+    return PoolPoints(pool)
 
 
 def _like_data(bound: BoundRule, key: RandomKey, rows: np.ndarray | None) -> np.ndarray:

@@ -4,7 +4,7 @@ import json
 import math
 from typing import TYPE_CHECKING
 
-from ocbnn.core.words import listing, shorten
+from ocbnn.core.words import listing, shorten, spell
 from ocbnn.rules.words import spell_label, spell_name, spell_number
 from ocbnn.tables import Profile
 
@@ -79,7 +79,9 @@ def _about(profile: Profile) -> str:
     gaps = f", {profile.missing} missing" if profile.missing else ""
     if profile.kind == "number":
         kind = "whole numbers" if profile.whole else "numbers"
-        return f"{kind} {_short(profile.low)} to {_short(profile.high)}{gaps}"
+        width = profile.high - profile.low
+        low, high = (spell(end, width, 6) for end in (profile.low, profile.high))
+        return f"{kind} {low} to {high}{gaps}"
     return f"{profile.distinct} words: {listing(profile.levels, 3)}{gaps}"
 
 
@@ -217,7 +219,3 @@ def _fit(start: "Start") -> list[str]:
 
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
-
-
-def _short(value: float) -> str:
-    return f"{value:.6g}"

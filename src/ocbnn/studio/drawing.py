@@ -19,6 +19,8 @@ from ocbnn.studio.window import Window
 Ends = tuple[float, float]
 # A hand is not more exact than this share of what it sees.
 _FINE = 1 / 200
+# A curve lies far from zero when it is so many times its own width away.
+_AWAY = 10.0
 # A curve is as simple as it can be within this share of what is seen.
 _CLOSE, _MOST_BENDS = 0.02, 5
 # How far an output may be from a drawn curve, where nobody says.
@@ -247,6 +249,12 @@ def _expected(drawn: DrawnCurve, seen: Window, output: str) -> str:
 
 def _polynomial(x: np.ndarray, y: np.ndarray, close: float, name: str) -> str:
     """The simplest that stays close to a curve, written out."""
+    middle = 0.5 * float(x[0] + x[-1])
+    if abs(middle) > _AWAY * (x[-1] - x[0]):
+        # Powers of what lies far from zero would cancel each other.
+        middle = fine(middle, (float(x[0]), float(x[-1])))
+        sign = "-" if middle > 0 else "+"
+        x, name = x - middle, f"({name} {sign} {spell_number(abs(middle))})"
     most = min(_MOST_BENDS, len(np.unique(x)) - 1)
     coefficients = np.array([y.mean()])
     for degree in range(most + 1):
@@ -276,4 +284,4 @@ def fine(value: float, limits: Ends) -> float:
     (0.12, 1230.0)
     """
     unit = 10.0 ** math.floor(math.log10((limits[1] - limits[0]) * _FINE))
-    return float(f"{round(value / unit) * unit:.12g}")
+    return float(f"{round(value / unit) * unit:.15g}")

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ocbnn import plots
+from ocbnn.core.words import spell
 from ocbnn.plots.style import GREY, HUES, INK, SMALL, tidy
 from ocbnn.projects.columns import Rows
 from ocbnn.rules import BoundRule
@@ -210,7 +211,11 @@ def _held(seen: Window) -> str:
         if place not in seen.shown
     ]
     # A column of names is as many inputs as it has names, each 1 or 0.
-    plain = [f"{n} {v:.4g}" for n, v in others if not ("=" in n and v in (0.0, 1.0))]
+    plain = [
+        f"{n} {spell(v, digits=4 if abs(v) < 1e4 else 12)}"
+        for n, v in others
+        if not ("=" in n and v in (0.0, 1.0))
+    ]
     named = [n.replace("=", " ") for n, v in others if "=" in n and v == 1.0]
     said = ", ".join([*plain, *named])
     return textwrap.fill(f"Others at: {said}", 110) if said else ""

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.path import Path
 
+from ocbnn.core.words import spell
 from ocbnn.plots.shading import RuleView
 from ocbnn.plots.slices import placing
 from ocbnn.plots.trace import trace
@@ -87,5 +88,7 @@ def numbers(values: Any) -> Any:
     array = np.asarray(values, float)
     if array.ndim > 1:
         return [numbers(one) for one in array]
-    plain = [float(f"{v:.6g}") for v in array.tolist()]
+    known = array[np.isfinite(array)]
+    width = float(np.ptp(known)) if known.size else 0.0
+    plain = [float(spell(v, width, digits=6)) for v in array.tolist()]
     return [v if np.isfinite(v) else None for v in plain]

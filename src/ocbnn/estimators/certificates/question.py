@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from ocbnn.core.errors import CertificateError, SettingError
+from ocbnn.core.words import spell
 from ocbnn.estimators.certificates.asking import PYTHON, Words
 from ocbnn.estimators.certificates.certificate import Around, Asked, Place
 from ocbnn.estimators.page import listed
@@ -78,8 +79,10 @@ class Question:
         """What a draw gives at an input, in a person's units, rounded."""
         values = self.prover.values(position, x)
         units = self.model._predictive.units
-        values = values if units is None else units.outputs(values)
-        return tuple(float(f"{value:.9g}") for value in values)
+        if units is None:
+            return tuple(float(spell(value, digits=9)) for value in values)
+        known = zip(units.outputs(values), units.y_scale, strict=True)
+        return tuple(float(spell(value, scale, 9)) for value, scale in known)
 
     def _whole(self, words: Words) -> tuple[Place, ...]:
         """The box that the rule is looked at in."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ocbnn.core.words import spell
 from ocbnn.estimators.page import block, listed
 from ocbnn.proofs.search import HOLDS
 from ocbnn.rules.words import spell_number
@@ -59,7 +60,7 @@ def _sentences(rule: Any) -> Iterator[str]:
         yield (
             f"{counts[1]} {_verb(counts[1], 'break')} it: proved. Draw {first.draw}, "
             f"for one, at "
-            f"{_spelled(rule.inputs, first.x)}{near}."
+            f"{_spelled(rule, first.x)}{near}."
         )
     if left := size - sum(counts):
         yield (
@@ -169,6 +170,10 @@ def _floor(probability: float) -> str:
     return f"{np.floor(1000 * probability + 1e-9) / 10:g} %"
 
 
-def _spelled(names: tuple[str, ...], x: tuple[float, ...]) -> str:
-    pairs = zip(names, x, strict=True)
-    return listed((f"{name} = {value:.6g}" for name, value in pairs), _MOST)
+def _spelled(rule: Any, x: tuple[float, ...]) -> str:
+    low = np.min([place.low for place in rule.places], axis=0)
+    widths = np.max([place.high for place in rule.places], axis=0) - low
+    values = zip(rule.inputs, x, widths.tolist(), strict=True)
+    return listed(
+        (f"{name} = {spell(*more, digits=6)}" for name, *more in values), _MOST
+    )

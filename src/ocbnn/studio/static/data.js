@@ -1,8 +1,8 @@
 /** Step 1: the table, and what each of its columns is for. */
 
 import { upload } from "./api.js";
-import { choice, el, field, renderOnce, show } from "./dom.js";
-import { amounts } from "./view.js";
+import { choice, el, field, renderOnce, show, tidy } from "./dom.js";
+import { amounts, widthOf } from "./view.js";
 
 const ROLES = [["none", "not used"], ["input", "input"], ["names", "input, as names"], ["output", "output"]];
 
@@ -58,7 +58,8 @@ function about(one) {
     const more = one.distinct > 3 ? `, … (${one.distinct})` : "";
     return levels.slice(0, 3).map(String).join(", ") + more;
   }
-  const short = (value) => (typeof value === "number" ? show(Number(value.toPrecision(3))) : "–");
+  const width = widthOf(one);
+  const short = (value) => show(tidy(value, width, 3), width);
   return `${short(one.low)} to ${short(one.high)}`;
 }
 
@@ -110,7 +111,7 @@ function settings(store) {
 
 /** The file's own first rows, with their gaps. */
 function firstRows({ columns, first }) {
-  const words = (value, { kind }) => (kind === "number" ? show(Number(value)) : value);
+  const words = (value, one) => (one.kind === "number" ? show(Number(value), widthOf(one)) : value);
   const cell = (value, i) => (value === null ? el("td", { class: "some" }, "missing") : el("td", {}, words(value, columns[i])));
   const rows = first.map((row) => el("tr", {}, row.map(cell)));
   return [el(

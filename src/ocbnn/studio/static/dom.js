@@ -119,13 +119,21 @@ function giveFocusBack(node, place) {
   if (place >= 0) node.querySelectorAll(FOCUSABLE)[place]?.focus({ preventScroll: true });
 }
 
-/** A number for people: four digits that matter. */
-export function show(value) {
+/** A number for people: four digits that matter, or those that do in a range so wide. */
+export function show(value, width = 0) {
   if (typeof value !== "number" || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return value.toExponential(2);
+  const isLarge = size >= (Number.isInteger(value) || width > 0 ? 1e15 : 1e7);
+  if (size !== 0 && (isLarge || size < 1e-4)) return value.toExponential(2);
   if (Number.isInteger(value)) return value.toLocaleString("en");
-  return Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 8 });
+  return tidy(value, width).toLocaleString("en", { maximumFractionDigits: 8 });
+}
+
+/** A number with as many digits as can be told apart in a range so wide. */
+export function tidy(value, width, digits = 4) {
+  if (typeof value !== "number" || !Number.isFinite(value)) return null;
+  const apart = width > 0 && width < Math.abs(value) ? Math.floor(Math.log10(Math.abs(value) / width)) : 0;
+  return Number(value.toPrecision(Math.min(digits + apart, 17)));
 }
 
 export function percent(share) {

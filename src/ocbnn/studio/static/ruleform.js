@@ -1,8 +1,8 @@
 /** "Add a rule" with fields: everything that can be drawn, for those who do not draw. */
 
-import { check, choice, el, field, form, mark, number, submit } from "./dom.js";
+import { check, choice, el, field, form, mark, number, submit, tidy } from "./dom.js";
 import { addRule, label, written } from "./rulebook.js";
-import { amounts, column, isClasses, labelsOf, levelsOf, viewOf } from "./view.js";
+import { amounts, column, isClasses, labelsOf, levelsOf, viewOf, widthOf } from "./view.js";
 
 const KINDS = {
   forbid: "the output must not be in a box",
@@ -43,10 +43,10 @@ class Form {
 
   #choose(name) {
     const about = column(this.store, name);
-    const tidy = (value) => (typeof value === "number" ? Number(value.toPrecision(3)) : null);
+    const short = (value) => tidy(value, widthOf(about), 3);
     const isNames = this.#names().includes(name);
     const level = isNames ? (levelsOf(this.store, name)[0] ?? "") : null;
-    Object.assign(this.values, { column: name, level, from: tidy(about?.low), to: tidy(about?.high) });
+    Object.assign(this.values, { column: name, level, from: short(about?.low), to: short(about?.high) });
   }
 
   /** Columns of names that this kind of rule can be about. */

@@ -1,9 +1,12 @@
 /** The strip below the plot: along which inputs to look, the others' values, and layers. */
 
-import { check, choice, el, field, number, renderOnce, show } from "./dom.js";
+import { check, choice, el, field, number, renderOnce, show, tidy } from "./dom.js";
 import { styleOf } from "./traces.js";
 
 export const column = (store, name) => store.state.table.columns.find((one) => one.name === name);
+
+/** How wide a column is, which says how many digits of a value matter. */
+export const widthOf = (about) => (about?.high ?? 0) - (about?.low ?? 0);
 
 /** Inputs that are amounts, so that one can look along them. */
 export function amounts(store) {
@@ -83,9 +86,9 @@ function slider(store, name, about, value) {
   const range = el("input", {
     type: "range", min: low, max: high, step: "any", value,
     oninput: () => {
-      box.value = Number(range.valueAsNumber.toPrecision(4));
+      box.value = tidy(range.valueAsNumber, high - low);
     },
-    onchange: () => set(Number(range.valueAsNumber.toPrecision(4))),
+    onchange: () => set(tidy(range.valueAsNumber, high - low)),
   });
   return el("div", { class: "at" }, field(name, range), box);
 }
@@ -123,10 +126,10 @@ function others(store, view) {
   if (!groups.length) return null;
   const words = groups.map(({ name, inputs, isNames }) => {
     const level = inputs.find((input) => view.at[input] > 0.5)?.slice(name.length + 1) ?? "none";
-    return `${name} ${isNames ? level : show(view.at[name])}`;
+    return `${name} ${isNames ? level : show(view.at[name], widthOf(column(store, name)))}`;
   });
   const fields = groups.map(({ name, inputs, isNames }) =>
-    isNames ? namesField(store, view, name, inputs) : slider(store, name, column(store, name), Number(view.at[name].toPrecision(4))));
+    isNames ? namesField(store, view, name, inputs) : slider(store, name, column(store, name), tidy(view.at[name], widthOf(column(store, name)))));
   return el(
     "details",
     { class: "others", open: groups.length < 3 },
@@ -142,12 +145,11 @@ function rangeFields(store, view, name) {
     range[place] = value;
     if (range[0] < range[1]) it.ranges[name] = range;
   });
-  const tidy = (value) => (value === null ? null : Number(value.toPrecision(4)));
   return el(
     "span",
     { class: "range" },
-    field(`${name} from`, number(tidy(low), set(0))),
-    field("to", number(tidy(high), set(1), { "aria-label": `${name} to` })),
+    field(`${name} from`, number(tidy(low, high - low), set(0))),
+    field("to", number(tidy(high, high - low), set(1), { "aria-label": `${name} to` })),
   );
 }
 
