@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import duckdb
 
-from ocbnn.datasets.clinical.tables import quoted
+from ocbnn.tables.database import literal
 
 ADMITTED = datetime(2150, 1, 1)
 PATIENT, STAY = 7, 70
@@ -139,7 +139,7 @@ class TinyMimic:
                     file, names, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
                 ).writerows(self.rows[table])
             if form == "parquet":
-                source, target = quoted(path), quoted(path.with_suffix(".parquet"))
+                source, target = literal(path), literal(path.with_suffix(".parquet"))
                 duckdb.execute(f"COPY (FROM read_csv({source})) TO {target}")
                 path.unlink()
         return folder

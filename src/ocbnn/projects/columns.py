@@ -122,10 +122,10 @@ def _one_hot(
     levels = {name.partition("=")[2]: name for name in known}
     strange = next((i for i, t in enumerate(texts) if t not in {*levels, None}), None)
     if strange is not None:
+        shown = table.shown(shorten(repr(texts[strange]), 40)) or "this value"
         raise DataError(
             f"{table.path}, row {start + strange + FIRST_ROW}, column {column!r}: the "
-            f"model has never seen {shorten(repr(texts[strange]), 40)}. It knows "
-            f"{listing(levels)}."
+            f"model has never seen {shown}. It knows {listing(levels)}."
         )
     missing = np.array([text is None for text in texts])
     found = {}
@@ -140,8 +140,9 @@ def _levels(table: Table, name: str) -> list[str]:
     if len(levels) > MOST_LEVELS:
         raise DataError(
             f"{table.path}, column {name!r}: a category has at most {MOST_LEVELS} "
-            f"different values, and this has more ({listing(levels, 3)}). Leave it out "
-            "of the inputs, or join its values into fewer."
+            f"different values, and this has more"
+            f"{table.shown(f' ({listing(levels, 3)})')}. Leave it out of the inputs, "
+            "or join its values into fewer."
         )
     return [f"{name}={level}" for level in sorted(levels, key=_natural)]
 
@@ -198,12 +199,13 @@ def _refuse_words(study: Study, table: Table, names: list[str]) -> None:
         kind = table.kind(name)
         if kind == "text":
             _refuse_commas(table, name)
-            shown = listing(map(repr, table.profile(name).levels), 4)
+            levels = listing(map(repr, table.profile(name).levels), 4)
             raise study.source.mistake(
                 ("data", "inputs"),
-                f"column {name!r} of {table.path} holds words ({shown}), and a network "
-                f'takes numbers. Write `categories = ["{name}"]` under [data] to give '
-                "each value an input of its own, or leave it out of the inputs.",
+                f"column {name!r} of {table.path} holds words"
+                f"{table.shown(f' ({levels})')}, and a network takes numbers. Write "
+                f'`categories = ["{name}"]` under [data] to give each value an input '
+                "of its own, or leave it out of the inputs.",
             )
         if kind == "empty":
             raise study.source.mistake(
@@ -216,8 +218,8 @@ def _refuse_commas(table: Table, name: str) -> None:
     value = table.profile(name).comma
     if value is not None:
         raise DataError(
-            f"{table.path}, column {name!r}: numbers have decimal commas, as in "
-            f"{value!r}. Write the file with decimal points."
+            f"{table.path}, column {name!r}: numbers have decimal commas"
+            f"{table.shown(f', as in {value!r}')}. Write the file with decimal points."
         )
 
 
@@ -294,8 +296,7 @@ def check_classes(
     if len(labels) < 2:
         raise study.source.mistake(
             ("data", "output"),
-            f"the column has one class only, {labels[0]!r}. There is nothing to tell "
-            "apart.",
+            "the column has one class only. There is nothing to tell apart.",
         )
     # As many classes as rows are measurements, not a choice among a few.
     if len(labels) > min(MOST_LEVELS, max(2, rows // 3)):

@@ -151,7 +151,7 @@ def _material(
     Rows that are read in batches are written only once the folder is this run's own.
     """
     if not study.said.data.stream:
-        with open_table(study.table) as table:
+        with open_table(study.table, home=study.source.folder) as table:
             rows = read_rows(study, table)
         parts = parts_of(rows, study.said.fit.holdout, seed)
         yield parts.schema, parts.rows, lambda: parts
@@ -172,7 +172,7 @@ def _material(
         yield kept.schema, kept.rows, lambda: kept
         return
     say(f"reading {study.table}")
-    with open_table(study.table, MEMORY) as table:
+    with open_table(study.table, MEMORY, home=study.source.folder) as table:
         found = survey(study, table)
 
         def divide() -> Parts:

@@ -104,15 +104,15 @@ def predict_table(model: Any, data: Path, out: Path, level: float) -> Prediction
     # Beside the result, so that it can take its place at once and whole.
     partial = out.with_name(f".{out.stem}.{os.getpid()}.part{out.suffix}")
     try:
-        with open_table(data) as table:
-            found = _predict(model, table, partial, level)
+        with open_table(data, writing=partial) as table:
+            found = _predict(model, table, level)
         os.replace(partial, out)
     finally:
         partial.unlink(missing_ok=True)
     return found
 
 
-def _predict(model: Any, table: Table, out: Path, level: float) -> Predictions:
+def _predict(model: Any, table: Table, level: float) -> Predictions:
     names = column_names(model)
     skipped = 0
 
@@ -124,7 +124,7 @@ def _predict(model: Any, table: Table, out: Path, level: float) -> Predictions:
             skipped += int((~whole).sum())
             yield _block(model, X, whole, names, level)
 
-    rows = table.write(out, blocks(), names)
+    rows = table.write(blocks(), names)
     if skipped == rows:
         raise DataError(f"{table.path}: every row lacks an input of the model.")
     return Predictions(rows, skipped, names, _unused(model, table))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from ocbnn.tables import Profile, open_table
 # A column of at most so many values is a choice among them.
 _FEW_CLASSES, _FEW_LEVELS = 10, 20
 _COUNTS = "it numbers the rows"
+# Says what errors may quote of a table, else nothing.
+Shown = Callable[[str], str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,16 +121,20 @@ def propose(data: Path, out: Path, output: str | None = None) -> Start:
     with open_table(data) as table:
         chosen = table.names[-1] if output is None else output
         if chosen not in table.names:
-            raise SettingError(
-                f"--output {chosen}: {data} has no such column."
+            near = (
                 f"{suggest(chosen, table.names)} Columns: {listing(table.names, 30)}."
             )
+            raise SettingError(
+                f"--output {chosen}: {data} has no such column.{table.shown(near)}"
+            )
         profiles = {name: table.profile(name) for name in table.names}
-    return _propose(data, out, profiles, chosen)
+    return _propose(data, out, profiles, chosen, table.shown)
 
 
-def _propose(data: Path, out: Path, profiles: dict[str, Profile], output: str) -> Start:
-    _refuse_useless(data, profiles[output])
+def _propose(
+    data: Path, out: Path, profiles: dict[str, Profile], output: str, shown: Shown
+) -> Start:
+    _refuse_useless(data, profiles[output], shown)
     inputs, categories, left_out = [], [], {}
     counting = []
     for name, profile in profiles.items():
@@ -146,30 +153,33 @@ def _propose(data: Path, out: Path, profiles: dict[str, Profile], output: str) -
         inputs = [counting[0]]
         del left_out[counting[0]]
     if not inputs:
+        reasons = listing(f"{name} ({why})" for name, why in left_out.items())
         raise DataError(
-            f"{data}: there is no column to predict {output!r} from. Left out: "
-            f"{listing(f'{name} ({why})' for name, why in left_out.items())}."
+            f"{data}: there is no column to predict {shown(f'{output!r} ')}from."
+            f"{shown(f' Left out: {reasons}.')}"
         )
     task = _task(profiles[output])
     return Start(data, out, profiles, output, task, inputs, categories, left_out)
 
 
-def _refuse_useless(data: Path, profile: Profile) -> None:
+def _refuse_useless(data: Path, profile: Profile, shown: Shown) -> None:
+    name = shown(f" {profile.name!r}")
     if profile.comma is not None:
         raise DataError(
-            f"{data}, column {profile.name!r}: numbers have decimal commas, as in "
-            f"{profile.comma!r}. Write the file with decimal points."
+            f"{data}, column{name}: numbers have decimal commas"
+            f"{shown(f', as in {profile.comma!r}')}. Write the file with decimal "
+            "points."
         )
     if profile.is_constant:
         raise DataError(
-            f"{data}: the output {profile.name!r} is the same in every row, so there "
-            "is nothing to learn. Name another column as --output."
+            f"{data}: the output{name} is the same in every row, so there is nothing "
+            "to learn. Name another column as --output."
         )
     if profile.kind == "mixed" and profile.stray is not None:
         value, row = profile.stray
         raise DataError(
-            f"{data}, row {row}, column {profile.name!r}: {value!r} stands among "
-            "numbers. Write a number, or leave the cell empty."
+            f"{data}, row {row}, column{name}: {shown(repr(value)) or 'a word'} stands "
+            "among numbers. Write a number, or leave the cell empty."
         )
 
 

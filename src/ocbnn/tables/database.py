@@ -1,8 +1,15 @@
-"""A DuckDB database that lives for one job: bounded memory, errors as sentences."""
+"""A DuckDB database that lives for one job: bounded memory, errors as sentences.
 
+It can read the files that it was opened for, write those, and do nothing else: no other
+file, no network, no extension, and no way to change that.
+"""
+
+import dataclasses
+import re
 import tempfile
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +19,27 @@ from ocbnn.core.errors import DataError, SettingError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+_TICK = 0.05
+_CSV = re.compile(r"CSV Error on Line: (\d+)")
+_FIELDS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Database:
+    """A connection, and what it calls the files that it may read.
+
+    Attributes:
+        connection: The connection.
+        folder: Where it keeps what it works on.
+        names: A name for each file. DuckDB takes names for patterns, partitions and
+            addresses: `[ab].csv` would be `a.csv`. So it is given links, whose names
+            say nothing.
+    """
+
+    connection: "DuckDBPyConnection"
+    folder: Path
+    names: dict[Path, str]
+
 
 @contextmanager
 def database(
@@ -19,13 +47,15 @@ def database(
     *,
     beside: Path | None = None,
     reading: Iterable[Path] = (),
+    writing: Path | None = None,
     in_order: bool = False,
-) -> Iterator["DuckDBPyConnection"]:
+) -> Iterator[Database]:
     """A database in a folder of its own, gone afterwards.
 
     What does not fit into `memory` is spilled to disk: into `beside`, or where the
-    system keeps temporary files. `reading` are the files that errors may speak of.
-    `in_order` keeps rows in the order of their file, which takes more memory.
+    system keeps temporary files. `reading` are the files that it may read and that
+    errors may speak of, `writing` the one that it may write. `in_order` keeps rows in
+    the order of their file, which takes more memory.
 
     Raises:
         SettingError: When `memory` is no amount of memory.
@@ -33,7 +63,11 @@ def database(
     """
     import duckdb  # noqa: PLC0415 (loaded only where tables are read)
 
-    with tempfile.TemporaryDirectory(prefix=".ocbnn-", dir=beside) as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix=".ocbnn-", dir=beside) as scratch,
+        tempfile.TemporaryDirectory(prefix="ocbnn-") as links,
+    ):
+        names = {path: _linked(path, Path(links), i) for i, path in enumerate(reading)}
         try:
             connection = duckdb.connect(
                 f"{scratch}/work.duckdb",
@@ -41,6 +75,8 @@ def database(
                     "memory_limit": memory,
                     "temp_directory": f"{scratch}/spill",
                     "preserve_insertion_order": in_order,
+                    "autoinstall_known_extensions": False,
+                    "autoload_known_extensions": False,
                 },
             )
         except duckdb.Error as error:
@@ -50,47 +86,130 @@ def database(
         with connection:
             # DuckDB may write a bar of its own to stdout, among our results.
             connection.execute("SET enable_progress_bar = false")
+            _confine(connection, [*names.values(), *([str(writing)] * bool(writing))])
             try:
-                yield connection
+                yield Database(connection, Path(scratch), names)
             except duckdb.OutOfMemoryException as error:
                 raise DataError(
                     f"{memory} of memory are not enough: allow 4GB, say, or free some "
                     f"disk for what is spilled. DuckDB says: {_gist(error)}"
                 ) from error
             except duckdb.Error as error:
-                raise DataError(_blamed(error, reading)) from error
+                raise DataError(_said(error, names)) from None
 
 
 def run(
-    connection: "DuckDBPyConnection", text: str, values: dict[str, Any] | None = None
+    connection: "DuckDBPyConnection",
+    text: str,
+    values: dict[str, Any] | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> None:
     """Run statements so that Ctrl-C ends them at once.
 
     DuckDB itself hears of Ctrl-C only when the statement is over, which may be many
-    minutes. So it works in a thread, while the main one listens.
+    minutes. So it works in a thread, while the main one listens, and calls `meanwhile`
+    again and again, whose error ends the statements too.
     """
     with ThreadPoolExecutor(max_workers=1) as worker:
         job = worker.submit(connection.execute, text, values)
         try:
+            while meanwhile is not None and not job.done():
+                meanwhile()
+                wait([job], _TICK)
             job.result()
-        except KeyboardInterrupt:
-            connection.interrupt()
+        except BaseException:
+            _end(connection, job)
             raise
 
 
-def _blamed(error: Exception, files: Iterable[Path]) -> str:
-    for path in files:
-        if str(path) in str(error):
-            hint = (
-                "It is no text in UTF-8: save it so."
-                if "not utf-8 encoded" in str(error)
-                else "A CSV file has one line of column names, and as many fields on "
-                "every other line."
-            )
-            return (
-                f"{path}: this is no readable table. {hint} DuckDB says: {_gist(error)}"
-            )
+def _end(connection: "DuckDBPyConnection", job: "Future[Any]") -> None:
+    # Said once, it is not heard by a statement that has not begun.
+    while not job.done():
+        connection.interrupt()
+        time.sleep(_TICK)
+
+
+def _linked(path: Path, folder: Path, number: int) -> str:
+    endings = "".join(one for one in (".parquet", ".gz") if _ends(path, one)) or ".csv"
+    link = folder / f"{number}{endings}"
+    link.symlink_to(path.resolve())
+    return str(link)
+
+
+def _ends(path: Path, ending: str) -> bool:
+    return path.name.lower().endswith(ending)
+
+
+def _confine(connection: "DuckDBPyConnection", files: list[str]) -> None:
+    """Let a connection see these files only, now and for good."""
+    spelled = ", ".join(literal(file) for file in files)
+    connection.execute("SET python_enable_replacements = false")
+    connection.execute(f"SET allowed_paths = [{spelled}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def literal(text: object) -> str:
+    """A text of SQL.
+
+    >>> literal("it's")
+    "'it''s'"
+    """
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+@contextmanager
+def blaming(path: Path, name: str) -> Iterator[None]:
+    """What DuckDB finds wrong in here is wrong with this file.
+
+    Raises:
+        DataError: In words that quote nothing of what is in it.
+    """
+    import duckdb  # noqa: PLC0415 (loaded only where tables are read)
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise  # Which is not the file's fault.
+    except duckdb.Error as error:
+        raise DataError(_blamed(error, path, name)) from None
+
+
+def _blamed(error: Exception, path: Path, name: str) -> str:
+    if csv := _CSV.search(str(error)):
+        return f"{path}, line {csv[1]}: this is no readable table. {_hint(str(error))}"
+    told = _gist(error).replace(name, path.name)
+    return f"{path}: this is no readable table. DuckDB says: {told}"
+
+
+def _said(error: Exception, names: dict[Path, str]) -> str:
+    for path, name in names.items():
+        if name in str(error):
+            return _blamed(error, path, name)
     return f"DuckDB could not finish: {_gist(error)}"
+
+
+def _hint(said: str) -> str:
+    if "not utf-8 encoded" in said:
+        return "It is no text in UTF-8: save it so."
+    # The last one is DuckDB's own: those before it may stand in the line it quotes.
+    if counts := _FIELDS.findall(said):
+        expected, found = counts[-1]
+        return (
+            f"The first line names {expected} columns, and this one has {found} "
+            f"field{'s' * (found != '1')}: as many are needed on every line."
+        )
+    if "unterminated quote" in said:
+        return (
+            "A quotation mark is opened and not closed, or text follows the closing "
+            "one: write it twice where it is part of a value."
+        )
+    if "Maximum line size" in said:
+        return "The line is longer than two million characters."
+    return (
+        "A CSV file has one line of column names, and as many fields on every other "
+        "line."
+    )
 
 
 def _gist(error: Exception) -> str:

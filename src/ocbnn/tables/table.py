@@ -10,9 +10,10 @@ from jaxtyping import Float
 
 from ocbnn.core.errors import DataError
 from ocbnn.core.words import listing, shorten, suggest
-from ocbnn.tables.database import database, run
+from ocbnn.tables.database import blaming, database, literal, run
+from ocbnn.tables.packed import Watch
 from ocbnn.tables.profile import Kind, Profile
-from ocbnn.tables.source import find_source
+from ocbnn.tables.source import check_file, find_source
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 # Kept in memory while rows are read; the rest of a large table stays on disk.
 MEMORY = "1GB"
+# A wider table takes minutes to look at, and no network learns from so many.
+MOST_COLUMNS = 2000
 _MOST_LEVELS = 50
 # Rows of a table whose columns are no longer counted and sorted exactly.
 _LARGE = 1_000_000
+_TOGETHER = 50
 _NUMERIC = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL")
 
 
@@ -31,9 +35,17 @@ class Table:
     """Rows of a file. Made by `open_table`, and usable only inside its `with`."""
 
     def __init__(
-        self, path: Path, connection: "DuckDBPyConnection", names: tuple[str, ...]
+        self,
+        path: Path,
+        connection: "DuckDBPyConnection",
+        names: tuple[str, ...],
+        *,
+        own: bool,
+        writing: Path | None,
     ) -> None:
         self.path, self.names, self._connection = path, names, connection
+        self._own, self._writing = own, writing
+        self._cells = {name: f"c{i}" for i, name in enumerate(names)}
         # DuckDB takes names that differ in case for one, so it sees numbers only.
         described = self._all("DESCRIBE rows")
         self._types = dict(zip(names, (row[1] for row in described), strict=True))
@@ -67,9 +79,7 @@ class Table:
 
     def kind(self, name: str) -> Kind:
         """Whether a column holds numbers or words."""
-        present, numbers = self._counts(name)
-        kind = "number" if numbers == present else "mixed"
-        return "empty" if present == 0 else "text" if numbers < present / 2 else kind
+        return _kind(*self._counts(name))
 
     def missing(self, name: str) -> int:
         """How many rows have no value there."""
@@ -83,18 +93,20 @@ class Table:
 
     def profile(self, name: str) -> Profile:
         """What is in a column; of a large table, partly an estimate."""
-        value, number, kind = self._value(name), self._number(name), self.kind(name)
+        value, number = self._value(name), self._number(name)
         is_large = self.rows > _LARGE
         distinct = f"count(DISTINCT {value})"
         middle = f"quantile_cont({number}, [0.25, 0.5, 0.75])"
         if is_large:  # Exact ones would keep every value.
             distinct = f"approx_count_distinct({value})"
             middle = f"approx_quantile({number}, [0.25, 0.5, 0.75])"
-        distinct, whole, low, high, middle = self._one(
-            f"SELECT {distinct}, coalesce(bool_and({number} = floor({number})), false),"
-            f" min({number}), max({number}), {middle} FROM rows"
+        # At once: in a wide table, a statement costs more than what it counts.
+        present, numbers, distinct, whole, low, high, middle = self._one(
+            f"SELECT count({value}), count({number}), {distinct}, "
+            f"coalesce(bool_and({number} = floor({number})), false), min({number}), "
+            f"max({number}), {middle} FROM rows"
         )
-        numeric = {}
+        kind, numeric = _kind(present, numbers), {}
         if low is not None:
             numeric = {"low": low, "high": high, "middle": tuple(middle)}
         if is_large and whole and high - low + 1 == self.rows < 1.1 * distinct:
@@ -103,7 +115,7 @@ class Table:
             name,
             kind,
             self.rows,
-            self.missing(name),
+            self.rows - present,
             min(distinct, self.rows),
             whole=kind == "number" and whole,
             levels=self.levels(name, _MOST_LEVELS, among=_LARGE),
@@ -133,21 +145,32 @@ class Table:
         missing = [name for name in names if name not in self._types]
         if missing:
             near = suggest(missing[0], self.names) if len(missing) == 1 else ""
+            there = self.shown(f"{near} Columns: {listing(self.names, 30)}.")
             raise DataError(
                 f"{self.path}: there is no column {listing(map(repr, missing))}, which "
-                f"{role}.{near} Columns: {listing(self.names, 30)}."
+                f"{role}.{there}"
             )
 
-    def write(
-        self, path: Path, added: Iterator[Mapping[str, np.ndarray]], names: list[str]
-    ) -> int:
-        """Write all columns and more of them, block by block; returns the rows.
+    def shown(self, text: str) -> str:
+        """Words that quote the file, for errors; none where it lies elsewhere.
+
+        A link, or a path of a study file that others wrote, may lead to a file whose
+        content is not to be seen.
+        """
+        return text if self._own else ""
+
+    def write(self, added: Iterator[Mapping[str, np.ndarray]], names: list[str]) -> int:
+        """Write all columns and more of them to the file that it was opened for.
 
         Args:
-            path: A CSV or Parquet file.
             added: Blocks of new columns, each going on where the last one ended.
             names: The new columns' names, in order.
+
+        Returns:
+            How many rows were written.
         """
+        path = self._writing
+        assert path is not None, "open_table(..., writing=path) says where"
         taken = [name for name in names if name in self._types]
         if taken:
             raise DataError(
@@ -160,10 +183,11 @@ class Table:
         spelled = [self._as_read(name, path) for name in self.names]
         spelled += [f"a{i} AS {_quoted(name)}" for i, name in enumerate(names)]
         chosen = "FORMAT parquet" if path.suffix == ".parquet" else "FORMAT csv, HEADER"
+        chosen += ", USE_TMP_FILE false"  # No other file may be written.
         run(
             self._connection,
             f"COPY (SELECT {', '.join(spelled)} FROM rows JOIN added ON rows.rowid = "
-            f"added.place ORDER BY rows.rowid) TO {_literal(str(path))} ({chosen})",
+            f"added.place ORDER BY rows.rowid) TO {literal(str(path))} ({chosen})",
         )
         return place
 
@@ -191,14 +215,14 @@ class Table:
     # How a column is spelled in SQL.
 
     def _cell(self, name: str) -> str:
-        return f"c{self.names.index(name)}"
+        return self._cells[name]
 
     def _is_numeric(self, name: str) -> bool:
         return any(word in self._types[name] for word in _NUMERIC)
 
     def _text(self, name: str) -> str:
         plain = f"trim(CAST({self._cell(name)} AS VARCHAR))"
-        words = ", ".join(_literal(word) for word in MISSING)
+        words = ", ".join(literal(word) for word in MISSING)
         return f"CASE WHEN {plain} IN ({words}) THEN NULL ELSE {plain} END"
 
     def _value(self, name: str) -> str:
@@ -206,7 +230,10 @@ class Table:
         return self._number(name) if self._is_numeric(name) else self._text(name)
 
     def _number(self, name: str) -> str:
-        cell = self._cell(name) if self._is_numeric(name) else self._text(name)
+        # None of the words for a missing value is a number but NaN. To look for each of
+        # them would take minutes, and all memory, in tables of hundreds of columns.
+        cell = self._cell(name)
+        cell = cell if self._is_numeric(name) else f"trim(CAST({cell} AS VARCHAR))"
         return f"nullif(TRY_CAST({cell} AS DOUBLE), 'nan'::DOUBLE)"
 
     def _level(self, name: str) -> str:
@@ -230,12 +257,17 @@ class Table:
         self, spelled: list[str], start: int, stop: int | None
     ) -> list[np.ma.MaskedArray]:
         end = self.rows if stop is None else min(stop, self.rows)
-        aliased = ", ".join(f"{text} AS v{i}" for i, text in enumerate(spelled))
-        found = self._connection.execute(
-            f"SELECT {aliased} FROM rows WHERE rowid >= {int(start)} AND rowid < "
-            f"{int(end)} ORDER BY rowid"
-        ).fetchnumpy()
-        return [np.ma.asarray(found[f"v{i}"]) for i in range(len(spelled))]
+        columns: list[np.ma.MaskedArray] = []
+        # What DuckDB does with a statement grows with the square of its columns.
+        for first in range(0, len(spelled), _TOGETHER):
+            some = spelled[first : first + _TOGETHER]
+            aliased = ", ".join(f"{text} AS v{i}" for i, text in enumerate(some))
+            found = self._connection.execute(
+                f"SELECT {aliased} FROM rows WHERE rowid >= {int(start)} AND rowid < "
+                f"{int(end)} ORDER BY rowid"
+            ).fetchnumpy()
+            columns += [np.ma.asarray(found[f"v{i}"]) for i in range(len(some))]
+        return columns
 
     def _all(self, query: str) -> list[tuple[Any, ...]]:
         # To the last row: a result that is not read to its end blocks what follows.
@@ -278,36 +310,59 @@ class Table:
         if "," not in text:
             hint = "Write a number, or leave the cell empty."
         raise DataError(
-            f"{self.path}, row {row}, column {name!r}: {shorten(repr(text), 40)} is no "
-            f"finite number. {hint}"
+            f"{self.path}, row {row}, column {name!r}: "
+            f"{self.shown(shorten(repr(text), 40)) or 'this'} is no finite number. "
+            f"{hint}"
         )
 
 
 @contextmanager
-def open_table(path: str | Path, memory: str = MEMORY) -> Iterator[Table]:
+def open_table(
+    path: str | Path,
+    memory: str = MEMORY,
+    *,
+    home: Path | None = None,
+    writing: Path | None = None,
+    most_columns: int = MOST_COLUMNS,
+) -> Iterator[Table]:
     """Read a CSV or Parquet file into a database of its own, gone afterwards.
+
+    Args:
+        path: The file.
+        memory: What DuckDB may keep in memory.
+        home: The folder whose files are the user's own; left out, that of `path`.
+            Errors quote nothing of a file elsewhere, to which a link may lead.
+        writing: The file that `Table.write` may write.
+        most_columns: A wider table is refused before its rows are read.
 
     Raises:
         DataError: When the file is missing, empty, or no table.
     """
     path = Path(path)
-    with database(memory, reading=[path], in_order=True) as connection:
-        source = find_source(connection, path)
+    check_file(path)
+    own = path.resolve().is_relative_to((home or path.parent).resolve())
+    with database(memory, reading=[path], writing=writing, in_order=True) as base:
+        source = find_source(base, path, most_columns, quoting=own)
         cells = ", ".join(f"c{i}" for i in range(len(source.names)))
-        run(
-            connection,
-            f"CREATE TABLE rows AS SELECT * FROM ({source.query}) AS file({cells})",
-            source.values,
-        )
-        table = Table(path, connection, source.names)
+        watch = Watch(path, base.folder)
+        with blaming(path, base.names[path]):
+            run(
+                base.connection,
+                f"CREATE TABLE rows AS SELECT * FROM ({source.query}) AS file({cells})",
+                source.values,
+                watch.look,
+            )
+        watch.finish()
+        table = Table(path, base.connection, source.names, own=own, writing=writing)
         if table.rows == 0:
             raise DataError(f"{path}: it names columns, but has no rows.")
         yield table
 
 
+def _kind(present: int, numbers: int) -> Kind:
+    kind = "number" if numbers == present else "mixed"
+    return "empty" if present == 0 else "text" if numbers < present / 2 else kind
+
+
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

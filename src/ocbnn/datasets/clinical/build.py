@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 from ocbnn.core.errors import DataError
 from ocbnn.datasets.clinical.report import Report
 from ocbnn.datasets.clinical.table import FEATURES, ClinicalTable
-from ocbnn.datasets.clinical.tables import find_tables, open_tables, quoted
+from ocbnn.datasets.clinical.tables import find_tables, open_tables
 from ocbnn.datasets.shipped import shipped
-from ocbnn.tables.database import database, run
+from ocbnn.tables.database import Database, database, literal, run
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _HERE = Path(__file__).parent
+_LISTS = {name: _HERE / f"{name}.csv" for name in ("features", "items", "treatments")}
 _STEPS = {
     "stays": "finding stays",
     "measurements": "reading measurements (minutes on the full database)",
@@ -56,9 +57,13 @@ def clinical_windows(
     if out is not None:
         _make_room(out)
     beside = None if out is None else out.parent
-    with database(memory, beside=beside, reading=files.values()) as connection:
+    # Under another name first, so that nobody finds a half-written table.
+    unfinished = None if out is None else out.with_name(f".{out.name}.{os.getpid()}")
+    reading = [*files.values(), *_LISTS.values()]
+    with database(memory, beside=beside, reading=reading, writing=unfinished) as base:
+        connection = base.connection
         _step(connection, "macros")
-        open_tables(connection, files, _lists(connection))
+        open_tables(base, files, _lists(base))
         for step, words in _STEPS.items():
             say(words)
             for batch in _batches(connection, step):
@@ -67,8 +72,8 @@ def clinical_windows(
         report = Report.of(counts, FEATURES)
         if not report.windows["kept"]:
             raise DataError(f"no window is left to learn from:\n\n{report}")
-        if out is not None:
-            _write(connection, out, report)
+        if out is not None and unfinished is not None:
+            _write(connection, unfinished, out, report)
         return ClinicalTable.of(connection.execute(_ROWS).fetchnumpy(), report)
 
 
@@ -80,17 +85,17 @@ def read_windows(path: Path) -> ClinicalTable:
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file. Make it with `ocbnn data clinical`.")
-    with database("1GB", reading=[path]) as connection:
+    with database("1GB", reading=[path]) as base:
+        connection, name = base.connection, literal(base.names[path])
         found = connection.execute(
-            f"SELECT value FROM parquet_kv_metadata({quoted(path)}) "
-            f"WHERE key = 'report'"
+            f"SELECT value FROM parquet_kv_metadata({name}) WHERE key = 'report'"
         ).fetchone()
         if found is None:
             raise DataError(
                 f"{path}: not written by `ocbnn data clinical`; it has no report."
             )
         report = Report(**json.loads(found[0]))
-        rows = connection.execute(f"SELECT * FROM read_parquet({quoted(path)})")
+        rows = connection.execute(f"SELECT * FROM read_parquet({name})")
         return ClinicalTable.of(rows.fetchnumpy(), report)
 
 
@@ -100,25 +105,25 @@ def _make_room(out: Path) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
 
 
-def _write(connection: "DuckDBPyConnection", out: Path, report: Report) -> None:
-    # Under another name first, so that nobody finds a half-written table.
-    unfinished = out.with_name(f".{out.name}.{os.getpid()}")
-    note = json.dumps(asdict(report)).replace("'", "''")
+def _write(
+    connection: "DuckDBPyConnection", unfinished: Path, out: Path, report: Report
+) -> None:
+    note = literal(json.dumps(asdict(report)))
     try:
         connection.execute(
-            f"COPY ({_ROWS}) TO {quoted(unfinished)} "
-            f"(FORMAT parquet, KV_METADATA {{report: '{note}'}})"
+            f"COPY ({_ROWS}) TO {literal(unfinished)} (FORMAT parquet, USE_TMP_FILE "
+            f"false, KV_METADATA {{report: {note}}})"
         )
         unfinished.replace(out)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def _lists(connection: "DuckDBPyConnection") -> set[int]:
-    for name in ("features", "items", "treatments"):
-        source = f"read_csv({quoted(_HERE / f'{name}.csv')})"
-        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {source}")
-    found = connection.execute(
+def _lists(base: Database) -> set[int]:
+    for name, path in _LISTS.items():
+        source = f"read_csv({literal(base.names[path])})"
+        base.connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {source}")
+    found = base.connection.execute(
         "SELECT itemid FROM items UNION SELECT itemid FROM treatments"
     ).fetchall()
     return {row[0] for row in found}

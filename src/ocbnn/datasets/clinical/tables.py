@@ -1,12 +1,9 @@
 """The tables of a MIMIC-III folder, as DuckDB sees them: found, checked and typed."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ocbnn.core.errors import DataError
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+from ocbnn.tables.database import Database, literal
 
 # What is read of each table. Everything comes in as text and is cast here, so that a
 # word in a column of numbers is a missing number and not the end of the run.
@@ -91,9 +88,7 @@ def find_tables(folder: Path) -> dict[str, Path]:
     return found
 
 
-def open_tables(
-    connection: "DuckDBPyConnection", files: dict[str, Path], items: set[int]
-) -> None:
+def open_tables(base: Database, files: dict[str, Path], items: set[int]) -> None:
     """Make a view of each table, with typed columns and only the items asked for.
 
     Raises:
@@ -101,36 +96,33 @@ def open_tables(
     """
     wanted = ", ".join(map(str, sorted(items)))
     for table, path in files.items():
-        _check_columns(connection, table, path)
+        source = _source(base, path)
+        _check_columns(base, table, path)
         columns = ", ".join(
             f"TRY_CAST({name} AS {kind}) AS {name.lower()}"
             for name, kind in TABLES[table].items()
         )
-        view = f"CREATE VIEW {table.lower()} AS SELECT {columns} FROM {_source(path)}"
+        view = f"CREATE VIEW {table.lower()} AS SELECT {columns} FROM {source}"
         if "ITEMID" in TABLES[table]:
             # Nearly all rows of the large tables end here, before anything is cast.
             view += f" WHERE TRY_CAST(ITEMID AS INTEGER) IN ({wanted})"
-        connection.execute(view)
+        base.connection.execute(view)
 
 
-def quoted(path: Path) -> str:
-    """The path as a text of SQL."""
-    return "'" + str(path).replace("'", "''") + "'"
-
-
-def _source(path: Path) -> str:
+def _source(base: Database, path: Path) -> str:
+    name = literal(base.names[path])
     if path.name.lower().endswith(".parquet"):
-        return f"read_parquet({quoted(path)})"
+        return f"read_parquet({name}, hive_partitioning=false)"
     # All spelled out, because DuckDB would rather guess than call a file broken.
     dialect = "header=true, all_varchar=true, delim=',', quote='\"', comment='', skip=0"
-    return f"read_csv({quoted(path)}, {dialect})"
+    return f"read_csv({name}, {dialect}, hive_partitioning=false)"
 
 
-def _check_columns(connection: "DuckDBPyConnection", table: str, path: Path) -> None:
+def _check_columns(base: Database, table: str, path: Path) -> None:
     if not path.stat().st_size:
         raise DataError(f"{path}: the file is empty.")
-    rows = connection.execute(f"DESCRIBE SELECT * FROM {_source(path)}").fetchall()
-    found = [row[0] for row in rows]
+    query = f"DESCRIBE SELECT * FROM {_source(base, path)}"
+    found = [row[0] for row in base.connection.execute(query).fetchall()]
     missing = sorted(set(TABLES[table]) - {name.upper() for name in found})
     if missing:
         raise DataError(

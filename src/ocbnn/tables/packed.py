@@ -1,0 +1,146 @@
+"""Files that are small and unpack to more than a machine can hold.
+
+A gzip file may hold a thousand times its size, and a Parquet file any number of rows
+that are alike. So how much larger a table may grow has a limit, which people who mean
+it can raise.
+"""
+
+import itertools
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ocbnn.core.errors import DataError, SettingError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+VARIABLE = "OCBNN_UNPACK"
+# How many times its size a file may unpack to; tables of numbers do about three times.
+_RATIO = 100
+# Small tables may be as repetitive as they like.
+_FREE_BYTES, _FREE_CELLS, _FREE_SPACE = 50_000_000, 10_000_000, 2_000_000_000
+_CHUNK, _TURNS = 2**18, 32
+_GZIP = 31  # What zlib calls a gzip file.
+
+
+def most_unpacked() -> int:
+    """How many times its size a file may unpack to.
+
+    Raises:
+        SettingError: When the environment says what is no such number.
+    """
+    said = os.environ.get(VARIABLE, str(_RATIO))
+    if not (said.isascii() and said.isdigit() and 0 < len(said) <= 9 and int(said)):
+        raise SettingError(
+            f"{VARIABLE}={said[:40]!r}: this is how many times its size a packed table "
+            f"may unpack to. Write {VARIABLE}=1000, say."
+        )
+    return int(said)
+
+
+class Watch:
+    """What looks at a table while it is read, and once more when it was.
+
+    Both raise DataError when a compressed file unpacks to too much, or what was read of
+    it fills the disk.
+    """
+
+    def __init__(self, path: Path, scratch: Path) -> None:
+        self._path, self._scratch, self._ratio = path, scratch, most_unpacked()
+        is_packed = path.name.lower().endswith(".gz")
+        self._counting = _unpacked(path, self._ratio) if is_packed else iter(())
+
+    def look(self) -> None:
+        """Look for some tenths of a second."""
+        next(self._counting, None)
+        size = _size(self._path)
+        most = max(_FREE_SPACE, self._ratio * size)
+        if _taken(self._scratch) > most:
+            raise DataError(
+                f"{self._path}: its {_bytes(size)} fill more than {_bytes(most)} of "
+                f"disk when they are read. {_raised(self._ratio, 0)}"
+            )
+
+    def finish(self) -> None:
+        """Look at what is left."""
+        for _ in self._counting:
+            pass
+
+
+def check_cells(
+    connection: "DuckDBPyConnection", path: Path, name: str, columns: int
+) -> None:
+    """Refuse a Parquet file that says it holds far more rows than its size explains.
+
+    Raises:
+        DataError: When there are too many.
+    """
+    said = connection.execute(
+        "SELECT sum(num_rows) FROM parquet_file_metadata($file)", {"file": name}
+    ).fetchone()
+    rows, size, ratio = int(said[0] or 0) if said else 0, _size(path), most_unpacked()
+    if rows * columns > max(_FREE_CELLS, ratio * size):
+        raise DataError(
+            f"{path}: its {_bytes(size)} hold {rows:,} rows of {columns} columns, more "
+            f"than {ratio} values a byte, which no table of measurements does. "
+            f"{_raised(ratio, rows * columns / size)}"
+        )
+
+
+def _unpacked(path: Path, ratio: int) -> Iterator[None]:
+    """Unpack a file step by step, keeping nothing, and count what comes out."""
+    size, count = _size(path), 0
+    most = max(_FREE_BYTES, ratio * size)
+    with path.open("rb") as file:
+        machine = zlib.decompressobj(_GZIP)
+        for turn in itertools.count(1):
+            packed = machine.unconsumed_tail or machine.unused_data or file.read(_CHUNK)
+            if not packed:
+                return
+            if machine.eof:  # A file may be several, one after the other.
+                machine = zlib.decompressobj(_GZIP)
+            try:
+                count += len(machine.decompress(packed, 16 * _CHUNK))
+            except zlib.error:
+                return  # DuckDB reads it too, and says what is wrong.
+            if count > most:
+                raise DataError(
+                    f"{path}: its {_bytes(size)} unpack to more than {_bytes(most)}, "
+                    f"the most that is read of it ({ratio} times its size, or "
+                    f"{_bytes(_FREE_BYTES)}). Unpack it yourself if you trust it, or "
+                    f"set {VARIABLE}={10 * ratio}."
+                )
+            if turn % _TURNS == 0:
+                yield
+
+
+def _taken(folder: Path) -> int:
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            # Files come and go while DuckDB works.
+            try:
+                total += (Path(root) / name).stat().st_size
+            except OSError:
+                continue
+    return total
+
+
+def _size(path: Path) -> int:
+    return max(1, path.stat().st_size)
+
+
+def _raised(ratio: int, needed: float) -> str:
+    return f"If you mean it, set {VARIABLE}={max(10 * ratio, int(needed) + 1)}."
+
+
+def _bytes(count: float) -> str:
+    """An amount in words.
+
+    >>> _bytes(300_000), _bytes(50_000_000), _bytes(2e9)
+    ('0.3 MB', '50 MB', '2 GB')
+    """
+    return f"{count / 1e9:.3g} GB" if count >= 1e9 else f"{count / 1e6:.3g} MB"
