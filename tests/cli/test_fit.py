@@ -1,11 +1,17 @@
 """`ocbnn fit`, `resume` and `report` on a person's own table."""
 
 import json
+import os
 import shutil
+import signal
+import sys
+import tomllib
 
 import pytest
 
 import ocbnn as library
+from ocbnn.inference import lane
+from ocbnn.inference.progress import _Plain
 from tests.cli.conftest import STUDY, write_rows
 
 
@@ -59,6 +65,58 @@ def test_another_fit_is_not_overwritten_unless_forced(fitted, folder, ocbnn):
     assert (shown.code, "no folder of a fit" in shown.err) == (2, True)
     shown = ocbnn("fit", study, "--out", table)
     assert (shown.code, "this is a file" in shown.err) == (2, True)
+
+
+SMC = """\
+[inference]
+algorithm = "smc"
+particles = 40
+moves = 1
+steps = 5
+"""
+
+
+@pytest.fixture
+def ctrl_c(monkeypatch):
+    """Presses Ctrl-C once after the second report of moves, as on a terminal."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    told = []
+
+    def advance(self, count, note):
+        told.append(note)
+        if len(told) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def stop(message):  # which ends a process of its own outright
+        print(message, file=sys.stderr)
+        sys.exit(130)
+
+    monkeypatch.setattr("ocbnn.cli.fit.stop", stop)
+    monkeypatch.setattr(_Plain, "advance", advance)
+    monkeypatch.setattr(lane, "_CHUNK_SECONDS", 0.0)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.CheckpointWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+def test_a_population_that_is_stopped_is_kept_and_goes_on(folder, ocbnn, ctrl_c):
+    text = STUDY.partition("[inference]")[0] + SMC
+    assert tomllib.loads(text)["inference"]["particles"] == 40
+    (folder / "study.toml").write_text(text)
+    out = folder / "out"
+    stopped = ocbnn("fit", folder / "study.toml", "--out", out)
+    assert stopped.code == 130
+    assert "Verdict: poor" in stopped.out
+    said = " ".join(stopped.out.split())
+    assert "SMC was stopped at temperature 0." in said
+    assert "so these are not draws from the posterior" in said
+    assert f"`ocbnn resume {out}` goes on" in stopped.err
+    assert library.load(out / "model.ocbnn").draws_.draws == 40
+    ended = ocbnn("resume", out)
+    assert ended.code == 0
+    assert "was stopped at" not in ended.out
+    assert library.load(out / "model.ocbnn").draws_.temperature == 1.0
 
 
 def test_a_report_is_shown_again(fitted, tmp_path, ocbnn):

@@ -348,6 +348,17 @@ def test_particles_shown_after_ctrl_c_are_not_taken_for_the_end(
     assert bits(run(tmp_path, plan)) == bits(run(None, plan))
 
 
+def test_a_population_shown_after_ctrl_c_goes_on_from_there(
+    listening, tmp_path, short_chunks
+):
+    plan = SMC(particles=20, moves=1, steps=5, polish=30)
+    with pytest.warns(CheckpointWarning, match="saved in"):
+        part = run(tmp_path, plan, progress=_Pressed(after=3))
+    assert part.interrupted
+    assert part.draws == 20
+    assert bits(run(tmp_path, plan)) == bits(run(None, plan))
+
+
 class _NoSpace:
     """No file may grow beyond a size, as on a full disk; also for root."""
 

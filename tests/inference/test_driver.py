@@ -1,5 +1,6 @@
 """The driver: thinning, interruption, progress, and runs that cannot go on."""
 
+import dataclasses
 import os
 import signal
 import threading
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from ocbnn.core.errors import InferenceError, SettingError
-from ocbnn.inference import HMC, NUTS, SMC, SVGD, judge, loop, sample
+from ocbnn.inference import HMC, NUTS, SMC, SVGD, judge, lane, loop, sample
 from ocbnn.inference.base import Algorithm, Plan
 from ocbnn.inference.progress import Together
 from tests.inference.densities import COVARIANCE, MEAN, Faulty, known_gaussian
@@ -77,7 +78,7 @@ def test_ctrl_c_keeps_what_was_drawn(listening):
     plan = NUTS(warmup=100, draws=10**5, chains=2)
     draws = sample(plan, known_gaussian(), KEY, progress=reporter)
     assert draws.interrupted
-    assert reporter.said == "stopped by Ctrl-C"
+    assert reporter.said == "stopped early"
     assert 0 < draws.draws < 10**5
     assert np.isfinite(draws.positions).all()
     assert np.all(draws.positions != 0)  # no empty room of a buffer is left over
@@ -89,6 +90,59 @@ def test_ctrl_c_keeps_particles_where_they_are(listening):
     assert draws.interrupted
     assert draws.draws == 10
     assert len(np.unique(np.asarray(draws.stacked())[:, 0])) == 10
+
+
+def slow_population(**more):
+    """So many temperatures that there is time to stop between them."""
+    return SMC(**{"particles": 50, "keep": 0.999, "moves": 1, "steps": 5, **more})
+
+
+def test_ctrl_c_keeps_a_population_and_says_that_it_is_on_its_way(listening):
+    plan = slow_population(polish=10**5)
+    draws = sample(plan, known_gaussian(), KEY, progress=_Pressed(after=2))
+    assert draws.interrupted
+    assert draws.draws == 50
+    reached = draws.warmup["temperature"][:, -1].min()
+    assert 0 < reached < 1
+    assert draws.log_evidence is None
+    verdict = judge(draws, np.asarray(draws.positions))
+    assert verdict.status == "poor"
+    assert f"stopped at temperature {reached:.3g}" in verdict.sentences[0]
+    assert "With a checkpoint, the same fit goes on from there" in str(verdict)
+    assert "warmup" not in str(verdict)
+
+
+class _Asking(Quiet):
+    """Asks the run to stop once some moves are done, as another thread would."""
+
+    def __init__(self, after):
+        self.left = after
+
+    def advance(self, count, note):
+        self.left -= count
+
+    def is_stopping(self):
+        return self.left <= 0
+
+
+def test_a_reporter_stops_a_run_without_any_signal():
+    plan = NUTS(warmup=100, draws=10**6, chains=2)
+    draws = sample(plan, known_gaussian(), KEY, progress=_Asking(after=600))
+    assert draws.interrupted
+    assert 0 < draws.draws < 10**6
+
+
+def test_a_run_that_is_to_stop_before_it_starts_compiles_nothing(monkeypatch):
+    monkeypatch.setattr(lane.Lane, "compile", lambda _: pytest.fail("compiled"))
+    with pytest.raises(KeyboardInterrupt, match="before anything was drawn"):
+        sample(NUTS(warmup=10**7), known_gaussian(), KEY, progress=_Asking(after=0))
+
+
+def test_what_needs_a_whole_run_is_not_given_half_of_one():
+    draws = sample(NUTS(warmup=20, draws=20, chains=2), known_gaussian(), KEY)
+    assert draws.whole() is draws
+    with pytest.raises(KeyboardInterrupt, match="stopped early"):
+        dataclasses.replace(draws, interrupted=True).whole()
 
 
 def test_smc_that_ran_out_of_temperatures_says_that_it_is_no_posterior():

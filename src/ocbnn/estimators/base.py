@@ -384,7 +384,7 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
             key_run,
             progress=self.progress,
             devices=self.devices,
-        )
+        ).whole()
         _, kept = hold(self, draws)
         return answering(self, self._predict_with(draws), kept)
 

@@ -63,7 +63,7 @@ def find_conflicts(
             refitted = _rows_of(model, other, refit_without(model, term))
         elif refit:
             again = sample(model.draws_.plan, other, key_fit, progress=model.progress)
-            refitted = _rows_of(model, other, again)
+            refitted = _rows_of(model, other, again.whole())
         conflict = side.conflict(parts["data"], refitted)
         if evidence:
             pair = (model.target_, other) if is_fitted else (other, model.target_)
@@ -194,8 +194,8 @@ def _evidence(
     for (sign, target), one in zip(runs, keys, strict=True):
         if target.X is None and not target.rules:
             continue  # The prior on weights has mass one.
-        logs = sample(plan, target, one, progress=progress).log_evidence
-        logs = np.asarray(logs, float)
+        found = sample(plan, target, one, progress=progress).whole()
+        logs = np.asarray(found.log_evidence, float)
         total += sign * float(logsumexp(logs) - np.log(len(logs)))
         if len(logs) > 1:
             variance += float(logs.var(ddof=1)) / len(logs)

@@ -156,17 +156,18 @@ def _climb(draws: Draws) -> Iterator[Number]:
 
 
 def _tempering(draws: Draws) -> Iterator[Number]:
-    reached = draws.warmup.get("temperature")
-    if reached is not None and reached.size:
-        last = float(reached[:, -1].min())
+    last = draws.temperature
+    if last is not None:
+        cure = "raise warmup, the most temperatures."
         yield Number(
             "temperature",
-            f"temperature after {reached.shape[1]} steps",
+            f"temperature after {draws.warmup['temperature'].shape[1]} steps",
             last,
             f"{last:.3g}",
             "1",
             last >= 1,
-            "The posterior was not reached: raise warmup, the most temperatures.",
+            "The posterior was not reached: "
+            + ("the run was stopped before." if draws.interrupted else cure),
         )
     evidence = draws.log_evidence
     if evidence is not None:

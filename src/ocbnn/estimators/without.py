@@ -120,7 +120,7 @@ def refit_without(model: Any, term: RuleTerm) -> Draws:
             key,
             progress=model.progress,
             devices=model.devices,
-        )
+        ).whole()
     return known[1][name]
 
 

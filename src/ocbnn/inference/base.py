@@ -103,10 +103,9 @@ class Plan(abc.ABC):
     is_exact: ClassVar[bool] = True
     # Whether every step sees a batch of rows and fresh points.
     is_batched: ClassVar[bool] = False
-    # Whether a state in the middle of the warm-up is already worth keeping.
+    # Whether a state in the middle of the warm-up is worth seeing, and worth keeping
+    # when the run is stopped there: particles or a population on their way.
     is_anytime: ClassVar[bool] = False
-    # Whether what the warm-up passes through is worth seeing: a population on its way.
-    is_seen_coming: ClassVar[bool] = False
     # Whether the warm-up has as many moves as it says, so that time left can be told.
     is_counted: ClassVar[bool] = True
     # What an approximation may get wrong, for verdicts; nothing for exact samplers.

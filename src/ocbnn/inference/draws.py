@@ -65,6 +65,24 @@ class Draws:
             np.linspace(0, self.size - 1, min(most, self.size)).astype(int)
         )
 
+    def whole(self) -> "Draws":
+        """The same draws, for what would go wrong unseen with half a run.
+
+        Raises:
+            KeyboardInterrupt: When the run was stopped before its end.
+        """
+        if self.interrupted:
+            raise KeyboardInterrupt(f"{self.plan.label} was stopped early")
+        return self
+
+    @property
+    def temperature(self) -> float | None:
+        """How far SMC has come: 0 at the prior, 1 at the posterior; else None."""
+        reached = self.warmup.get("temperature")
+        if reached is None or not reached.size:
+            return None
+        return float(reached[:, -1].min())
+
     @property
     def acceptance(self) -> float | None:
         """Mean acceptance rate after warm-up (during it, for SMC)."""
@@ -82,8 +100,8 @@ class Draws:
 
     @property
     def log_evidence(self) -> np.ndarray | None:
-        """Each population's estimate of log p(D, C), from SMC; else None."""
-        if "log_evidence" not in self.warmup:
+        """Each population's estimate of log p(D, C); None unless SMC has arrived."""
+        if self.temperature is None or self.temperature < 1:
             return None
         return np.asarray(self.warmup["log_evidence"])[:, -1]
 

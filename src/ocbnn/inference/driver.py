@@ -27,7 +27,7 @@ from ocbnn.inference.gathering import rectangle
 from ocbnn.inference.identity import identify
 from ocbnn.inference.lane import Lane, Shared, lanes_of, shapes
 from ocbnn.inference.layout import lay_out
-from ocbnn.inference.progress import Reporter, make_reporter, resume
+from ocbnn.inference.progress import Reporter, is_stopping, make_reporter, resume
 from ocbnn.inference.record import ChainRecord
 
 
@@ -63,7 +63,7 @@ def sample(
             own; only for those that can be told where to start (`can_start`).
 
     Returns:
-        The draws. After Ctrl-C, those drawn until then.
+        The draws. After Ctrl-C, or when a reporter asks for it, those drawn until then.
 
     Raises:
         InferenceError: When the density is not a number, naming the part at fault.
@@ -108,7 +108,7 @@ def sample(
     if found is None:
         raise KeyboardInterrupt(_joined("stopped before anything was drawn", said))
     if stopped and said:
-        warnings.warn(f"stopped by Ctrl-C; {said}.", CheckpointWarning, stacklevel=2)
+        warnings.warn(f"stopped early; {said}.", CheckpointWarning, stacklevel=2)
     seconds = time.monotonic() - started
     if saving is not None:
         seconds = saving.before if was_finished else saving.before + seconds
@@ -180,37 +180,45 @@ def _kept(saving: Checkpoint | None) -> str:
 def _run_all(
     lanes: list[Lane], shared: Shared, threads: int, saving: Checkpoint | None
 ) -> None:
-    """Run every lane to its end, or to Ctrl-C."""
-    tell = (lambda: None) if saving is None else saving.tell
-    lanes[0].compile()
+    """Run every lane to its end, or until someone stops it."""
+
+    def look_around() -> None:
+        if saving is not None:
+            saving.tell()
+        if is_stopping(shared.reporter):
+            shared.stopping.set()
+
+    look_around()
+    if not shared.stopping.is_set():
+        lanes[0].compile()
     with ThreadPoolExecutor(min(threads, len(lanes))) as pool:
         futures = [pool.submit(lane.run) for lane in lanes]
         try:
-            _wait(futures, tell)
+            _wait(futures, look_around)
         except KeyboardInterrupt:
             shared.stopping.set()
             shared.reporter.advance(0, "stopping")
-            _wait(futures, tell)
+            _wait(futures, look_around)
         except BaseException as error:
             shared.stopping.set()
             lost = isinstance(error, Exception) and told_of_loss(error, _kept(saving))
             raise lost or error from None
 
 
-def _wait(futures: list[Future[None]], tell: Callable[[], None]) -> None:
+def _wait(futures: list[Future[None]], look_around: Callable[[], None]) -> None:
     # Short waits, because a blocked main thread does not hear Ctrl-C everywhere.
     pending = set(futures)
     while pending:
         finished, pending = wait(pending, timeout=0.1)
         for future in finished:
             future.result()
-        tell()
+        look_around()
 
 
 def _ending(stopped: bool, was_finished: bool, said: str) -> str:
     if was_finished:
         return "was finished before, and is read"
-    return _joined("stopped by Ctrl-C" if stopped else "done", said)
+    return _joined("stopped early" if stopped else "done", said)
 
 
 def _joined(first: str, more: str) -> str:

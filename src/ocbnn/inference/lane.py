@@ -98,7 +98,7 @@ class Lane:
             if not self._place.is_warm:
                 self._run_warmup()
             self._agree()
-            if self._stops and self._shared.plan.is_anytime:
+            if self._stops and self._shared.plan.is_anytime and self._place.warmed:
                 # Not the draws that the whole run would give, so they are never saved.
                 self._save(at_once=True)
                 self._new.add_draws(*self._draw(0, 1))
@@ -114,7 +114,7 @@ class Lane:
             done, numbers = self._warm_up(start, count)
             self._new.warmup.append(numbers)
             self._check(numbers)
-            if plan.is_anytime or plan.is_seen_coming:
+            if plan.is_anytime:
                 self._show(self._positions(), draws=False)
             ended = done < count
             self._place = Place(warmed=start + done, is_warm=ended)

@@ -52,6 +52,16 @@ def show(reporter: Reporter, target: Any, positions: Any) -> None:
         see(target, positions)
 
 
+def is_stopping(reporter: Reporter) -> bool:
+    """Whether a run is to end and keep what it has, as after Ctrl-C.
+
+    A reporter may have an `is_stopping()`. It is asked several times a second, in the
+    thread that called; unlike an interrupt, its answer cannot get lost in a library.
+    """
+    asked = getattr(reporter, "is_stopping", None)
+    return asked is not None and bool(asked())
+
+
 class _Silent:
     def __enter__(self) -> "Reporter":
         return self

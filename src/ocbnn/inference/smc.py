@@ -239,7 +239,7 @@ class SMC(Plan):
 
     is_chain: ClassVar[bool] = False
     is_counted: ClassVar[bool] = False
-    is_seen_coming: ClassVar[bool] = True
+    is_anytime: ClassVar[bool] = True
 
     @property
     def width(self) -> int:

@@ -83,19 +83,22 @@ def judge(draws: Draws, values: Values, mixing: Mixing | None = None) -> Verdict
                 f"but at least {LEAST_DRAWS} each are needed. Ask for more draws.",
             ),
         )
-    reached = draws.warmup.get("temperature", np.ones((1, 1)))[:, -1].min()
-    if reached < 1:
-        return Verdict(
-            "poor",
-            (
-                f"{draws.plan.label} stopped at temperature {reached:.3g}, so these "
-                "are not draws from the posterior. Raise warmup, the most temperatures "
-                "it may take.",
-            ),
-        )
+    if draws.temperature is not None and draws.temperature < 1:
+        return Verdict("poor", (_not_arrived(draws, draws.temperature),))
     if draws.plan.is_chain or draws.plan.is_exact:
         return _of_chains(draws, Mixing.of(values) if mixing is None else mixing)
     return _of_particles(draws, values)
+
+
+def _not_arrived(draws: Draws, reached: float) -> str:
+    """What a population is that has not come to the posterior."""
+    what = f"temperature {reached:.3g}, on its way from the prior (0) to the posterior"
+    said = f"at {what} (1), so these are not draws from the posterior."
+    if draws.interrupted:
+        cure = "With a checkpoint, the same fit goes on from there."
+        return f"{draws.plan.label} was stopped {said} {cure}"
+    cure = "Raise warmup, the most temperatures it may take."
+    return f"{draws.plan.label} ended {said} {cure}"
 
 
 def _of_chains(draws: Draws, mixing: Mixing) -> Verdict:

@@ -11,6 +11,7 @@ _WORDS = {
     "model.conflicts() names them": "they are named below",
     'Try noise = "varies"': "Try a measurement error that varies with inputs",
     "(set batch_size for others)": "",
+    "With a checkpoint, the same fit goes on from there": "Fit goes on from there",
     "Raise warmup, the most": "Raise the number of warm-up moves, the most",
     "raise target_acceptance, or lower step_size": "lower the step size",
     "Take a smaller step_size": "Take a smaller step size",

@@ -13,7 +13,7 @@ const SAID = [
   [/ Fit without --quick for an answer\./, " “Fit” gives an answer."],
   [/write `holdout = 0\.2` under \[fit\]/, "choose “Rows kept back for scores”"],
   // A run that was stopped tells of its files, which a page has no use for.
-  [/stopped by Ctrl-C(; .*)?/s, "stopped; what was drawn is kept"],
+  [/stopped early(; .*)?/s, "stopped; what was drawn is kept"],
 ];
 
 export function pageWords(text) {
