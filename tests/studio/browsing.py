@@ -37,7 +37,9 @@ def picture(page, name):
 
 
 def work(studio, session):
-    return f"{studio.address}/s/{session.rpartition('/')[2]}"
+    """The address of a session's page, as it is printed."""
+    head, _, token = studio.entry.partition("?")
+    return f"{head}s/{session.rpartition('/')[2]}?{token}"
 
 
 def is_ready(page):

@@ -17,10 +17,29 @@ LONG = {"algorithm": "nuts", "chains": 1, "warmup": 300, "draws": 1_000_000}
 
 
 class Client:
-    """Asks a running studio, as its page does."""
+    """Asks a running studio, as its page does.
 
-    def __init__(self, address):
-        self.address = address.rstrip("/")
+    Attributes:
+        entry: The address that was printed, with its token.
+        address: The same without: the start of all others.
+    """
+
+    def __init__(self, entry):
+        self.entry = entry
+        self.address = entry.partition("?")[0].rstrip("/")
+        self._known = {}
+
+    def enter(self):
+        """Open the page as its browser does, which then knows the token."""
+        status, headers, _ = self.ask(self.entry.removeprefix(self.address))
+        assert status == 200
+        self._known = {"cookie": headers["set-cookie"].partition(";")[0]}
+        return self
+
+    def listen(self, path, timeout=120):
+        """The lines of an answer as they come."""
+        request = urllib.request.Request(self.address + path, headers=self._known)
+        return urllib.request.urlopen(request, timeout=timeout)
 
     def ask(self, path, body=None, method=None, headers=()):
         """Status, headers and content of an answer."""
@@ -29,7 +48,7 @@ class Client:
         request = urllib.request.Request(
             self.address + path,
             data,
-            {"x-ocbnn": "studio", **dict(headers)},
+            {"x-ocbnn": "studio", **self._known, **dict(headers)},
             method=method,
         )
         try:
@@ -63,7 +82,7 @@ class Client:
     def heard(self, session, until=("done", "failed", "stopped")):
         """Listen to a fit; the names of all events, and the session's last state."""
         seen, name = [], ""
-        with urllib.request.urlopen(self.address + f"{session}/events") as stream:
+        with self.listen(f"{session}/events") as stream:
             for line in stream:
                 text = line.decode().strip()
                 if text.startswith("event: "):
@@ -85,8 +104,7 @@ class Client:
 
     def until_bands(self, session):
         """Listen until draws are shown."""
-        address = self.address + f"{session}/events"
-        with urllib.request.urlopen(address, timeout=120) as stream:
+        with self.listen(f"{session}/events") as stream:
             for line in stream:
                 if line.startswith(b"event: bands"):
                     break
@@ -103,6 +121,7 @@ def started(folder, *options):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        umask=0o022,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     try:
@@ -119,14 +138,24 @@ def running(folder, *options):
     """A client of a studio on loopback."""
     with started(folder, *options) as (process, address):
         assert re.match(r"http://127\.0\.0\.1:\d+/", address), process.stderr.read()
-        client = Client(address)
-        client.process = process
+        client = Client(address).enter()
+        client.process, client.folder = process, folder
         yield client
+
+
+def open_to_others(folder):
+    """What others on this machine could look into."""
+    return [
+        str(path.relative_to(folder))
+        for path in (folder, *folder.rglob("*"))
+        if path.lstat().st_mode & 0o077 and not path.is_symlink()
+    ]
 
 
 @pytest.fixture(scope="session")
 def studio(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("studio"), "--most", "2") as client:
+    folder = tmp_path_factory.mktemp("studio") / "sessions"
+    with running(folder, "--most", "2") as client:
         yield client
 
 

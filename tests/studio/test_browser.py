@@ -102,7 +102,7 @@ def test_files_are_taken_or_refused_with_a_reason(studio, chromium, tmp_path):
     bad.write_text("dose,effect\n")
     lines = [f"{i / 10},{i % 5},{i % 3}" for i in range(30)]
     good.write_text("\n".join(["dose,age,effect", *lines]))
-    with opened(chromium, studio.address) as page:
+    with opened(chromium, studio.entry) as page:
         expect(page.get_by_role("button", name="Clinical action")).to_be_visible()
         picture(page, "0-start")
         page.locator("#file").set_input_files(bad)

@@ -146,7 +146,7 @@ def nameless(page):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("where", ["start", "curve", "map"])
 def test_everything_can_be_read_and_has_a_name(studio, chromium, where, theme):
-    address = studio.address
+    address = studio.entry
     if where != "start":
         session = studio.example("fig1-left" if where == "curve" else "fig1-right")
         off = {"id": "r8", "text": "if 1 <= x <= 2 then y >= 0", "on": False}

@@ -3,7 +3,6 @@
 import random
 import threading
 import time
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,7 +23,7 @@ def memory(process):
 
 def listen(studio, session, heard, ending):
     """What a page hears of, until the end."""
-    with urllib.request.urlopen(studio.address + f"{session}/events") as stream:
+    with studio.listen(f"{session}/events") as stream:
         for line in stream:
             heard.append(line)
             if ending.is_set():

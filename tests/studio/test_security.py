@@ -2,14 +2,19 @@
 
 import asyncio
 import json
+import os
+import stat
 
 import pytest
 from starlette.responses import PlainTextResponse
 
+from ocbnn.studio.examples import EXAMPLES
 from ocbnn.studio.security import Guard
-from tests.studio.conftest import Client, started
+from ocbnn.studio.sessions import Store
+from tests.studio.conftest import Client, open_to_others, started
 
-PORT = 8765
+PORT, TOKEN = 8765, "s3cret"
+KNOWN = f"ocbnn-studio-{PORT}={TOKEN}"
 
 
 def asked(guard, *, method="GET", path="/", query="", **headers):
@@ -28,7 +33,7 @@ def asked(guard, *, method="GET", path="/", query="", **headers):
         "path": path,
         "query_string": query.encode(),
         "headers": [
-            (name.replace("_", "-").encode(), value.encode())
+            (name.replace("_", "-").encode(), value.encode("latin-1"))
             for name, value in headers.items()
         ],
     }
@@ -39,7 +44,7 @@ def asked(guard, *, method="GET", path="/", query="", **headers):
 
 
 def guard(**settings):
-    given = {"hosts": (), "port": PORT, "token": None, **settings}
+    given = {"hosts": (), "port": PORT, "token": TOKEN, **settings}
     return Guard(PlainTextResponse("welcome"), **given)
 
 
@@ -48,9 +53,9 @@ OURS = f"127.0.0.1:{PORT}"
 
 @pytest.mark.parametrize("host", [OURS, f"localhost:{PORT}", f"[::1]:{PORT}"])
 def test_this_machine_is_let_in(host):
-    assert asked(guard(), host=host)[::2] == (200, "welcome")
+    assert asked(guard(), host=host, cookie=KNOWN)[::2] == (200, "welcome")
     own = {"host": host, "origin": f"http://{host}", "x_ocbnn": "studio"}
-    assert asked(guard(), method="POST", **own)[0] == 200
+    assert asked(guard(), method="POST", **own, cookie=KNOWN)[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -63,7 +68,17 @@ def test_other_names_are_not_answered_to(host):
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://x"]
+    "origin",
+    [
+        *("http://evil.example", "null", "http://127.0.0.1:1", "https://x", ""),
+        *(
+            "http://[bad",
+            "http://[::1",
+            f"http://a@{OURS}",
+            "\xff\xfe",
+            "http://" * 999,
+        ),
+    ],
 )
 def test_other_sites_are_refused(origin):
     for method in ("GET", "POST"):
@@ -93,30 +108,118 @@ def test_every_answer_has_a_strict_policy():
         assert headers["x-frame-options"] == "DENY"
 
 
-def test_beyond_loopback_a_token_is_needed():
-    far = guard(hosts=("lab.example",), token="s3cret")
-    there = f"lab.example:{PORT}"
-    assert asked(far, host=there)[0] == 401
-    assert asked(far, host=there, query="token=wrong")[0] == 401
-    status, headers, _ = asked(far, host=there, path="/s/ab", query="token=s3cret")
-    assert status == 303
-    assert headers["location"] == "/s/ab"
+def test_without_the_token_a_page_says_where_the_address_is():
+    status, headers, said = asked(guard(), host=OURS)
+    assert status == 403
+    assert headers["content-type"].startswith("text/html")
+    assert "address that ocbnn studio printed" in said
+    status, _, said = asked(guard(), host=OURS, path="/api/start")
+    assert status == 403
+    assert "address that ocbnn studio printed" in json.loads(said)["error"]
+    for query in ("token=wrong", "token=", "token=%ff", "token", "x=s3cret", "&;=%"):
+        assert asked(guard(), host=OURS, query=query)[0] == 403
+    post = {"method": "POST", "query": f"token={TOKEN}", "x_ocbnn": "studio"}
+    assert asked(guard(), host=OURS, **post)[0] == 403
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "lab.example"])
+def test_the_token_is_changed_for_a_cookie_that_only_our_pages_send(host):
+    there, far = f"{host}:{PORT}", guard(hosts=("lab.example",))
+    path = "/s/0123456789ab"
+    status, headers, page = asked(far, host=there, path=path, query=f"token={TOKEN}")
+    assert status == 200
+    assert f'content="0; url={path}"' in page
+    assert TOKEN not in page
     cookie = headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "samesite=strict" in cookie.lower()
-    known = cookie.partition(";")[0]
-    assert asked(far, host=there, cookie=known)[0] == 200
-    assert asked(far, host=there, cookie="ocbnn-studio=wrong")[0] == 401
-    assert asked(far, host="evil.example:8765", cookie=known)[0] == 421
+    assert cookie.partition(";")[0] == KNOWN
+    assert asked(far, host=there, cookie=KNOWN)[0] == 200
+    wrong = ("ocbnn-studio=s3cret", "ocbnn-studio-1=s3cret", f"{KNOWN}x", "s3cret")
+    for one in wrong:
+        assert asked(far, host=there, cookie=one)[0] == 403
+    assert asked(far, host="evil.example:8765", cookie=KNOWN)[0] == 421
 
 
-def test_the_token_is_printed_where_others_can_reach_the_studio(tmp_path):
-    with started(tmp_path / "studio", "--host", "0.0.0.0") as (_, address):
+@pytest.mark.parametrize(
+    "other",
+    [
+        *('a="', "a=b=c", "=", "{json:[1,2]}", "näme=\xff", "a b c", "a@b=(c)", ",,,"),
+        *("ocbnn-studio-8765=of-before", "ocbnn-studio-9999=s3cret", "x" * 9000),
+    ],
+)
+def test_cookies_of_others_do_not_hide_ours(other):
+    for line in (f"{other}; {KNOWN}", f"{KNOWN};{other}", f"{other} ;{KNOWN} ; a=b"):
+        assert asked(guard(), host=OURS, cookie=line)[0] == 200
+    assert asked(guard(), host=OURS, cookie=other)[0] == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "//evil.example/",
+            "//evil.example/s/0123456789ab",
+            "/\\evil.example",
+            "/s/x",
+        ),
+        *("https://evil.example/", "/s/0123456789ab/..", '/"><script>', "/s/0123\n"),
+    ],
+)
+def test_the_token_leads_to_pages_of_ours_only(path):
+    status, headers, page = asked(guard(), host=OURS, path=path, query=f"token={TOKEN}")
+    assert status == 200
+    assert "location" not in headers
+    assert 'content="0; url=/"' in page
+    assert "evil" not in page
+    assert "script" not in page
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_the_printed_address_has_the_token_that_is_needed(tmp_path, host):
+    with started(tmp_path / "studio", "--host", host) as (_, address):
         assert "?token=" in address
         assert "0.0.0.0" not in address  # Which no other machine could open.
-        far = Client(address.partition("?")[0])
-        assert far.ask("/")[0] == 401
-        assert far.ask("/", headers={"host": "evil.example"}.items())[0] == 421
+        client = Client(address)
+        assert client.ask("/")[0] == 403
+        assert client.ask("/", headers={"host": "evil.example"}.items())[0] == 421
+        assert client.enter().json("/api/start")["sessions"] == []
+
+
+def test_the_browser_is_told_the_token_where_no_one_else_can_read_it(
+    tmp_path, monkeypatch
+):
+    said, browser = tmp_path / "said", tmp_path / "browser"
+    browser.write_text(
+        f'#!/bin/sh\necho "$@" > {said}\ncat "${{1#file://}}" >> {said}\n'
+    )
+    browser.chmod(0o700)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    folder = tmp_path / "studio"
+    with started(folder, "--browser") as (_, address):
+        assert Client(address).enter().ask("/api/start")[0] == 200
+        line, page = said.read_text().split("\n", 1)
+        assert line == (folder / "open.html").as_uri()
+        assert f"url={address}" in page
+        assert stat.S_IMODE((folder / "open.html").stat().st_mode) == 0o600
+    assert not (folder / "open.html").exists()
+
+
+def test_sessions_of_before_are_closed_to_others(tmp_path):
+    store = Store(tmp_path / "studio")
+    session = store.from_document(*EXAMPLES["fig1-left"].make())
+    session.folder.chmod(0o755)
+    (session.folder / "with").mkdir(mode=0o775)
+    for path in session.folder.iterdir():
+        path.chmod(0o755 if path.is_dir() else 0o664)
+    other = tmp_path / "other"
+    other.write_text("not ours")
+    other.chmod(0o644)
+    (session.folder / "link").symlink_to(other)
+    Store(store.folder)
+    assert open_to_others(session.folder) == []
+    assert stat.S_IMODE(other.stat().st_mode) == 0o644
+    assert os.access(session.folder / "with", os.X_OK)
 
 
 def test_what_is_no_table_and_no_study_is_refused_by_name(tmp_path):

@@ -15,6 +15,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.studio.conftest import open_to_others
+
 BOX = "box: if -1 <= x <= 1 then not (-5 <= y <= 3)"
 
 
@@ -263,6 +265,16 @@ def test_figures_and_the_report_are_taken_away(studio, fitted):
     assert "data:image/png;base64," in page
     assert "http" not in page.replace("http-equiv", "")
     assert studio.ask(f"{session}/files/model.ocbnn")[0] == 200
+
+
+def test_sessions_are_their_owner_s_alone(studio, fitted):
+    session, *_ = fitted
+    studio.json("/api/upload?name=mine.csv", b"x,y\n" + b"1,2\n3,4\n5,7\n" * 4)
+    assert studio.ask(f"{session}/files/figure.png")[0] == 200
+    here = studio.folder / session.rpartition("/")[2]
+    assert {"model.ocbnn", "report.json"} <= {one.name for one in here.rglob("*")}
+    assert (here / "figure.svg").is_file()
+    assert open_to_others(studio.folder) == []
 
 
 def test_a_fit_that_is_stopped_too_early_leaves_the_one_before(studio, fitted):

@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -108,7 +107,7 @@ def test_ctrl_c_ends_the_studio_and_all_of_its_processes(tmp_path):
     with running(folder) as studio:
         session = studio.example("fig1-left")
         studio.json(f"{session}/fit", {"quick": False})
-        with urllib.request.urlopen(studio.address + f"{session}/events") as stream:
+        with studio.listen(f"{session}/events") as stream:
             stream.readline()
             studio.process.send_signal(signal.SIGINT)
             _, said = studio.process.communicate(timeout=60)

@@ -4,6 +4,8 @@ import secrets
 import signal
 import socket
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +14,7 @@ import typer
 from ocbnn.cli.ending import stop
 from ocbnn.cli.talk import note
 from ocbnn.core.errors import SettingError
+from ocbnn.storage import replace_file
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
@@ -38,8 +41,8 @@ def studio(
     host: Annotated[
         str,
         typer.Option(
-            help="The address to listen on. Others than loopback need the token that "
-            "is printed."
+            help="The address to listen on; others than loopback are reached from "
+            "other machines."
         ),
     ] = "127.0.0.1",
     most: Annotated[
@@ -68,9 +71,8 @@ def studio(
     signal.signal(signal.SIGINT, server.handle_exit)
     typer.echo(address)
     note("the studio is open at this address. Ctrl-C ends it; sessions are kept.")
-    if browser:
-        webbrowser.open(address)
-    server.run(sockets=[listening])
+    with _shown(address, folder) if browser else nullcontext():
+        server.run(sockets=[listening])
     stop(f"the studio is closed. Sessions are in {folder}.")
 
 
@@ -80,6 +82,7 @@ def _prepared(
     try:
         import uvicorn  # noqa: PLC0415
 
+        from ocbnn.studio.private import keep_private  # noqa: PLC0415
         from ocbnn.studio.server import Studio  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise SettingError(
@@ -88,12 +91,13 @@ def _prepared(
         ) from None
     if folder.exists() and not folder.is_dir():
         raise SettingError(f"--folder {folder}: this is a file. Name a folder.")
+    keep_private()
     listening = _bound(host, port)
     number = listening.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
-    token = None if host in _LOOPBACK else secrets.token_urlsafe(24)
+    token = secrets.token_urlsafe(24)
     studio_ = Studio(folder.expanduser().absolute(), most_bytes=most * 2**20)
-    hosts = () if token is None else (shown, socket.gethostname().lower())
+    hosts = () if host in _LOOPBACK else (shown, socket.gethostname().lower())
     if host in _EVERYWHERE:
         shown = _own_address()
         hosts = (*hosts, shown)
@@ -105,8 +109,24 @@ def _prepared(
             super().handle_exit(sig, frame)
 
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
-    ending = "" if token is None else f"?token={token}"
-    return Server(config), studio_, listening, f"http://{shown}:{number}/{ending}"
+    address = f"http://{shown}:{number}/?token={token}"
+    return Server(config), studio_, listening, address
+
+
+@contextmanager
+def _shown(address: str, folder: Path) -> Iterator[None]:
+    """Open the page, by way of a file that only its owner can read.
+
+    A browser's command line, and so a token in it, can be read by everybody.
+    """
+    page = folder.expanduser().absolute() / "open.html"
+    lead = f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">\n'
+    replace_file(page, lead.encode())
+    try:
+        webbrowser.open(page.as_uri())
+        yield
+    finally:
+        page.unlink(missing_ok=True)
 
 
 def _own_address() -> str:

@@ -88,7 +88,7 @@ class Studio:
         self._desk = Desk(self.store, self._fits, self._looker)
         self._closing = asyncio.Event()
 
-    def app(self, *, hosts: tuple[str, ...], port: int, token: str | None) -> Guard:
+    def app(self, *, hosts: tuple[str, ...], port: int, token: str) -> Guard:
         """What an ASGI server runs."""
         routes = [
             ("/", "GET", self._start_page),

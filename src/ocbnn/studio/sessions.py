@@ -27,6 +27,7 @@ from ocbnn.studio.document import (
     title_in,
 )
 from ocbnn.studio.material import profiles_of
+from ocbnn.studio.private import close_to_others, make_folder
 
 _ID = re.compile(r"[0-9a-f]{12}")
 _NAME = re.compile(r"[^\w.\- ]+")
@@ -136,7 +137,10 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
+        for path in folder.iterdir():
+            if _ID.fullmatch(path.name):
+                close_to_others(path)
         self._known: dict[str, Session] = {}
         self._lock = threading.Lock()
 
@@ -231,7 +235,7 @@ class _Making:
         self._session = session
 
     def __enter__(self) -> Session:
-        self._session.folder.mkdir()
+        make_folder(self._session.folder)
         return self._session
 
     def __exit__(self, kind: object, *_: object) -> None:

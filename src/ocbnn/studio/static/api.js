@@ -83,21 +83,29 @@ export function latest() {
   };
 }
 
+const AGAIN_MS = 3000;
+
 /** @param {Record<string, (data: any) => void>} handlers by the name of the event */
 export function listen(path, handlers, { lost, back }) {
-  const source = new EventSource(path);
+  let source = null;
   let away = false;
-  for (const [name, handle] of Object.entries(handlers)) {
-    source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
-  }
-  source.addEventListener("error", () => {
-    if (!away) lost();
-    away = true;
-  });
-  source.addEventListener("open", () => {
-    if (away) back();
-    away = false;
-  });
+  const connect = () => {
+    source = new EventSource(path);
+    for (const [name, handle] of Object.entries(handlers)) {
+      source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
+    }
+    source.addEventListener("error", () => {
+      if (!away) lost();
+      away = true;
+      // Browsers come back by themselves, unless they were refused: then, once the new
+      // address was opened in another tab, or there are fewer pages, this one goes on.
+      if (source.readyState === EventSource.CLOSED) setTimeout(connect, AGAIN_MS);
+    });
+    source.addEventListener("open", () => {
+      if (away) back();
+      away = false;
+    });
+  };
+  connect();
   addEventListener("pagehide", () => source.close());
-  return source;
 }
