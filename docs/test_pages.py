@@ -1,22 +1,28 @@
-"""The pages keep up with the code: names, signatures, tables, keys and links."""
+"""The pages keep up with the code: rules, tables, keys and links."""
 # ruff: noqa: D103 (a test's name is the sentence it proves)
 
 import ast
 import dataclasses
 import doctest
-import importlib
 import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
+import numpy as np
 import pytest
 
 import ocbnn
 from ocbnn.cli.app import CODES
-from ocbnn.core import versions
+from ocbnn.core import errors, versions
+from ocbnn.core.units import Units
+from ocbnn.datasets.uci import uci as load
+from ocbnn.estimators import Refinement, holding, refining
 from ocbnn.inference import PLANS
+from ocbnn.metrics import held
+from ocbnn.priors import make_term
 from ocbnn.projects.keys import key_rows
 from ocbnn.projects.sections import RuleEntry
 from ocbnn.rules.parse import OPTIONS
@@ -30,6 +36,7 @@ from ocbnn.studies import (
     toy_runs,
     uci,
 )
+from ocbnn.studies.base import Request
 from ocbnn.studies.toys import TOYS
 
 DOCS = Path(__file__).parent
@@ -41,76 +48,36 @@ def code_of(page: str) -> set[str]:
     return set(re.findall(r"`([^`\n]+)`", PAGES[page]))
 
 
-def find(path: str) -> Any:
-    """The object behind a dotted name: modules are imported as needed."""
-    head, *rest = path.split(".")
-    found = importlib.import_module(head)
-    for name in rest:
-        head = f"{head}.{name}"
-        try:
-            found = getattr(found, name)
-        except AttributeError:
-            found = importlib.import_module(head)
-    return found
-
-
-def spelled(path: str) -> str:
-    """A signature as the reference spells it: names, stars and defaults only."""
-    parts, star = [], False
-    for parameter in inspect.signature(find(path)).parameters.values():
-        if parameter.name == "self":
-            continue
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            parts.append(f"*{parameter.name}")
-            star = True
-            continue
-        if parameter.kind is parameter.VAR_KEYWORD:
-            parts.append(f"**{parameter.name}")
-            continue
-        if parameter.kind is parameter.KEYWORD_ONLY and not star:
-            parts.append("*")
-            star = True
-        default = parameter.default
-        given = "" if default is parameter.empty else f"={default!r}"
-        parts.append(parameter.name + given)
-    return f"{path}({', '.join(parts)})"
-
-
-def documented() -> list[str]:
-    """Every signature in the reference's code blocks, on one line each."""
-    blocks = re.findall(r"```\n(ocbnn\..*?)```", PAGES["reference.md"], re.DOTALL)
-    return [
-        re.sub(r"\s+", " ", one).replace("( ", "(").strip()
-        for block in blocks
-        for one in re.split(r"\n(?=ocbnn\.)", block)
-    ]
-
-
-@pytest.mark.parametrize("signature", documented())
-def test_a_signature_in_the_reference_is_the_codes_own(signature: str) -> None:
-    path, _, _ = signature.partition("(")
-    assert signature == spelled(path)
-
-
-def test_every_public_name_is_in_the_reference() -> None:
-    shown = " ".join(documented()) + " ".join(code_of("reference.md"))
-    missing = [n for n in ocbnn.__all__ if not re.search(rf"ocbnn\.{n}\b", shown)]
-    assert missing == []
+def table(page: str, under: str) -> list[list[str]]:
+    """Cells of the table under a heading, without its head."""
+    part = PAGES[page].split(f"# {under}\n")[1].split("\n## ")[0]
+    lines = [line for line in part.splitlines() if line.startswith("|")]
+    cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines[2:]]
+    return [[cell.strip().replace("\\|", "|") for cell in row] for row in cells]
 
 
 def pairs() -> list[tuple[str, str]]:
-    """Text and Python from the table of `rules.md`, where a row has both."""
+    """Text and Python of every rule in the first table of `rules.md`."""
+    rows = table("rules.md", "Python and text, side by side")
+    plain = [[re.sub(r"^`+|`+$", "", cell) for cell in row[1:]] for row in rows]
+    return [(text, python) for text, python in plain if text]
+
+
+def slopes() -> list[tuple[str, str]]:
+    """Claims of the table of slopes, as rules for a region."""
     found = []
-    for line in PAGES["rules.md"].splitlines():
-        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        if len(cells) == 3 and re.match(r"`(require|forbid|expect)\(", cells[2]):
-            text, python = (re.sub(r"^`+|`+$", "", c.strip()) for c in cells[1:])
-            found.append((text, python.replace("\\|", "|")))
+    for _, text, python in table("rules.md", "Slopes"):
+        claim, code = (re.findall(r"`([^`]+)`", cell)[0] for cell in (text, python))
+        where = "where=x.between(0, 1) & z.between(0, 1)"
+        made = f"require({code}, {where})"
+        if code.startswith("expect("):
+            made = f"{code[:-1]}, {where})"
+        found.append((f"if 0 <= x <= 1 and 0 <= z <= 1 then {claim}", made))
     return found
 
 
-@pytest.mark.parametrize(("text", "python"), pairs())
-def test_text_and_python_in_the_table_are_the_same_rule(text: str, python: str) -> None:
+def equal(text: str, python: str) -> bool:
+    """Whether both spellings are the same rule."""
     verbs = ("require", "forbid", "expect", "inputs")
     names: dict[str, Any] = {name: getattr(ocbnn, name) for name in verbs}
     names |= {name: ocbnn.inputs(name) for name in ("x", "z", "bp")}
@@ -118,14 +85,92 @@ def test_text_and_python_in_the_table_are_the_same_rule(text: str, python: str) 
     names |= {"ocbnn": ocbnn, "F": ocbnn.functions, "d": ocbnn.d}
     example = f">>> ocbnn.rule({text!r}) == {python}\nTrue\n"
     test = doctest.DocTestParser().get_doctest(example, names, text, None, None)
-    assert doctest.DocTestRunner().run(test).failed == 0
+    return doctest.DocTestRunner().run(test).failed == 0
+
+
+@pytest.mark.parametrize(("text", "python"), [*pairs(), *slopes()])
+def test_a_rule_in_a_table_is_one_rule_and_has_its_points(
+    text: str, python: str
+) -> None:
+    assert equal(text, python)
+    classes = ("treat", "call help", "wait") if "action" in text else None
+    outputs = ("y", "a", "b") if classes is None else ("action",)
+    named = [n for n in ("mean bp", "bp", "x", "z") if re.search(rf"\b{n}\b", text)]
+    inputs = tuple(named[:1] if "mean bp" in named else named) or ("x",)
+    bound = ocbnn.bind(ocbnn.rule(text), ocbnn.Schema(inputs, outputs, classes))
+    rows = np.zeros((3, len(inputs)))
+    term = make_term(bound, jax.random.key(0), rows=rows)
+    # But for points on a face that the region leaves out.
+    assert bound.applies(term.places).mean() > 0.9
+    assert len(term.places) >= 20
+
+
+def rule_texts() -> list[tuple[str, str]]:
+    """Rules in sentences, in tables and in study files, with their page."""
+    texts = re.compile(r"(?<!`)`(if [^`]* then [^`]*)`|^rule = \"(.*)\"$", re.MULTILINE)
+    return [
+        (page, (code or said).replace("\\|", "|").replace('\\"', '"'))
+        for page, text in PAGES.items()
+        for code, said in texts.findall(text)
+        if "..." not in code + said
+    ]
+
+
+def test_every_rule_on_every_page_can_be_read() -> None:
+    texts = rule_texts()
+    assert len(texts) > 25
+    for page, text in texts:
+        assert isinstance(ocbnn.rule(text), ocbnn.Rule), page
 
 
 def test_every_setting_function_and_keyword_of_a_rule_is_explained() -> None:
     shown = code_of("rules.md")
     settings = {field.name for field in dataclasses.fields(ocbnn.Rule)[2:]}
-    assert len(pairs()) > 15
+    assert len(pairs()) > 20
+    assert len(slopes()) > 6
     assert settings | set(OPTIONS) | set(FUNCTIONS) | set(KEYWORDS) <= shown
+
+
+def test_numbers_in_sentences_are_the_codes_own() -> None:
+    usual = Refinement()
+    said = [
+        ("hard.md", f"Of fresh points {holding.LOOKED_AT:,} are drawn"),
+        ("hard.md", f"Fewer than {held.LEAST_DRAWS} draws, or weights that make them"),
+        ("hard.md", f"fewer than {held.LEAST_ESS:g} of equal weight"),
+        ("reference.md", f"at least {refining._WALKERS_PER_INPUT} where its points"),
+        ("reference.md", f"walk, else {refining._POINTS_PER_INPUT})"),
+        ("firm.md", f"slack from {usual.starts} places of the region"),
+        ("firm.md", f"worst input, and {usual.test_points} fresh points"),
+        ("firm.md", f"a factor of {refining._FACTOR:g} in rounds"),
+        ("firm.md", f"to {refining._MOST:g} times at most"),
+    ]
+    for page, words in said:
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", PAGES[page])
+        assert words in re.sub(r"\s+", " ", plain), page
+
+
+def test_an_output_without_spread_is_refused_and_such_an_input_is_shifted() -> None:
+    page = re.sub(r"\s+", " ", PAGES["method.md"])
+    assert "An input without spread is only shifted. An output without" in page
+    rows = np.ones((5, 1))
+    with pytest.raises(errors.DataError, match="nothing to learn"):
+        ocbnn.OCBNNRegressor().fit(rows, rows[:, 0])
+    assert Units.of(7 * rows, None, 1).standard_inputs(8 * rows).tolist() == [[1]] * 5
+
+
+def test_synthetic_studies_run_raw_columns_and_isotropic_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ocbnn.OCBNNRegressor, "fit", lambda self, *_: self)
+    for study in (toy_runs, uci):
+        monkeypatch.setattr(study, "finished", lambda model: model)
+    page = re.sub(r"\s+", " ", PAGES["method.md"])
+    assert "studies of its synthetic problems run it; those of real tables" in page
+    without = {"with_rules": False}
+    one = toy_runs.fit_toy(TOYS["fig1-left"], ocbnn.HMC(), Request(), **without)
+    assert (one.standardize, one.weight_prior) == (False, "isotropic")
+    two = uci.fit("yacht", load("yacht"), np.arange(40), 0, ocbnn.HMC(), **without)
+    assert (two.standardize, two.weight_prior) == (True, "fan-in")
 
 
 def test_every_setting_of_a_plan_is_explained() -> None:

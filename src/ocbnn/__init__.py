@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ocbnn import (
+        core as core,
         datasets as datasets,
+        estimators as estimators,
+        inference as inference,
         metrics as metrics,
         networks as networks,
         plots as plots,
+        posterior as posterior,
+        predictive as predictive,
         priors as priors,
         rules as rules,
         testing as testing,
@@ -93,7 +98,10 @@ _WHERE = {
 }
 _WHERE["rule"] = ("ocbnn.rules", "parse_rule")
 # Rooms that can be gone through by name.
-_ROOMS = ("datasets", "metrics", "networks", "plots", "priors", "rules", "testing")
+_ROOMS = (
+    *("core", "datasets", "estimators", "inference", "metrics", "networks", "plots"),
+    *("posterior", "predictive", "priors", "rules", "testing"),
+)
 
 __all__ = list(_WHERE)
 

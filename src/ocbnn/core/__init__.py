@@ -1,1 +1,3 @@
 """Types, errors, points and randomness: what every other room stands on."""
+
+from ocbnn.core import errors as errors

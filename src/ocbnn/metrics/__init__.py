@@ -1,5 +1,6 @@
 """How well rules hold, and how good predictions are."""
 
+from ocbnn.metrics import loo as loo, psis as psis
 from ocbnn.metrics.outside import mass_outside as mass_outside
 from ocbnn.metrics.rules import RuleCheck as RuleCheck, check_rule as check_rule
 from ocbnn.metrics.scores import (
