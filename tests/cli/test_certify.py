@@ -1,6 +1,7 @@
 """`ocbnn certify` as a person runs it."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -129,3 +130,43 @@ def test_programs_read_what_went_wrong(fitted, ocbnn, tmp_path):
     shown = ocbnn(*asked)
     assert shown.code == 1
     assert json.loads(shown.out)["verified"] is False
+
+
+def test_progress_is_told_beside_the_result(fitted, ocbnn):
+    ask = ("certify", fitted / "out", "--draws", "8", "--least", "0")
+    shown = ocbnn(*ask)
+    assert "certify: " in shown.err
+    assert "of 16 questions decided at first sight" in shown.err
+    assert "certify: " not in shown.out
+    assert json.loads(ocbnn(*ask, "--json").out)["stopped"] is False
+
+
+def test_draws_are_a_number_or_all(fitted, ocbnn):
+    ask = ("certify", fitted / "out", "--least", "0", "--json", "--draws")
+    for rule in json.loads(ocbnn(*ask, "all").out)["rules"]:
+        assert rule["draws"] == rule["available_draws"] == 60
+    for wrong in ("0", "-3", "every", "2.5"):
+        shown = ocbnn(*ask, wrong)
+        assert (shown.code, "or `--draws all`" in shown.err) == (2, True), shown.err
+
+
+def test_ctrl_c_leaves_what_was_decided_until_then(
+    fitted, ocbnn, tmp_path, monkeypatch
+):
+    def interrupted(inquiries, _):
+        inquiries[0].glance()  # and then a person had enough
+
+    monkeypatch.setattr(
+        "ocbnn.estimators.certificates.certifying.work_through", interrupted
+    )
+    monkeypatch.setattr("ocbnn.cli.ending.os._exit", sys.exit)
+    model, out = fitted / "out", tmp_path / "so far.json"
+    shown = ocbnn("certify", model, "--draws", "8", "--out", out, "--json")
+    assert shown.code == 130
+    said = json.loads(shown.out)
+    assert (said["stopped"], said["holds"]) == (True, False)
+    assert [rule["undecided"] for rule in said["rules"]][1] == 1
+    assert "what was decided until then is above" in shown.err
+    again = ocbnn("certify", model, "--verify", out, "--least", "0")
+    assert again.code == 3, again.err
+    assert "8 remain undecided: it was stopped before." in " ".join(again.out.split())

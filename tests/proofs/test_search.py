@@ -8,7 +8,15 @@ from ocbnn.core.units import Units
 from ocbnn.networks import MLP
 from ocbnn.networks.mlp import Layer
 from ocbnn.proofs.prover import Prover
-from ocbnn.proofs.search import BROKEN, HOLDS, UNDECIDED, Roots, leaves, search
+from ocbnn.proofs.search import (
+    BROKEN,
+    HOLDS,
+    UNDECIDED,
+    Roots,
+    Search,
+    leaves,
+    search,
+)
 from ocbnn.rules import Schema, bind
 from tests.proofs.networks import network, random_draws, values
 
@@ -194,3 +202,45 @@ def test_units_of_any_size_decide_nothing_wrongly():
     assert answer("if 1 <= x <= 2 then y <= 0", SAME, units=units) != HOLDS
     deep = [([[1e-37]], [0.0])] * 8 + [([[-1e-37]], [0.0])]
     assert answer("if 1 <= x <= 2 then d(y, x) >= 0", deep, "relu") != HOLDS
+
+
+class _Impatient(Prover):
+    """A prover whose owner presses Ctrl-C at some call."""
+
+    def _mapped(self, function, draws, low, high):
+        self.calls = getattr(self, "calls", 0) + 1
+        if self.calls == self.limit:
+            raise KeyboardInterrupt
+        return super()._mapped(function, draws, low, high)
+
+
+def test_whenever_a_search_is_interrupted_what_it_found_is_true(monkeypatch):
+    monkeypatch.setattr("ocbnn.proofs.search._CHUNKS", 1)
+    rng = np.random.default_rng(5)
+    draws = random_draws(rng, (1, 5, 2), 200)
+    bound = bind("if -1 <= x <= 1 then d(a, x) <= 1", Schema(("x",), ("a", "b")))
+    args = network((1, 5, 2), "rbf"), draws, None, bound
+    # Thousands of boxes around rows, so that not all are begun at once.
+    edges = rng.uniform(-1, 1, (1200, 1))
+    roots = Roots(np.arange(1200) % 200, edges - 0.2, edges + 0.2)
+    whole = search(Prover(*args), roots, 300)
+    seen = set()
+    for limit in (1, 2, 3, 4, 6, 8, 10, 14, 20):
+        prover = _Impatient(*args)
+        prover.limit = limit
+        run = Search(prover, roots, 300)
+        with pytest.raises(KeyboardInterrupt):
+            while run.is_new:
+                run.glance()
+            while True:
+                run.divide()
+        found = run.found()
+        assert not found.is_over
+        decided = found.status != UNDECIDED
+        assert np.array_equal(found.status[decided], whole.status[decided])
+        kept = np.flatnonzero(found.status == HOLDS)
+        assert all(found.splits[root] == whole.splits[root] for root in kept)
+        seen.add(int(decided.sum()))
+    assert len(seen) > 3
+    assert min(seen) == 0
+    assert whole.is_over

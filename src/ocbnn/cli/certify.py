@@ -50,8 +50,12 @@ def certify(
         ),
     ] = None,
     draws: Annotated[
-        int | None,
-        typer.Option(min=1, help="At most so many draws.", show_default="all"),
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="At most so many draws, evenly chosen, or `all`.",
+            show_default="200",
+        ),
     ] = None,
     boxes: Annotated[
         int | None,
@@ -85,7 +89,8 @@ def certify(
 ) -> None:
     """Prove of each draw that it keeps a rule at every input of its region.
 
-    Exit code 3 when a smaller share than --least is proved to.
+    Exit code 3 when a smaller share than --least is proved to. Ctrl-C stops it
+    with what was decided until then, which is printed and written, too.
     """
     settings = {"rule": rule, "tolerance": tolerance, "within": within}
     settings |= {"draws": draws, "boxes": boxes}
@@ -97,7 +102,8 @@ def certify(
                 found = _checked(model, verify, at, {**settings, "out": out})
     except KeyboardInterrupt:
         stop("stopped. Nothing was written.")
-    holds = all(one.holds >= least for one in found) and not found.skipped
+    is_whole = not (found.skipped or found.stopped)
+    holds = is_whole and all(one.holds >= least for one in found)
     if as_json:
         said = {"holds": holds, "least": least, "verified": verify is not None}
         show_json({**said, **found.to_dict()})
@@ -107,6 +113,8 @@ def certify(
             typer.echo(f"\n{_stands(verify, found, at)}")
         if out is not None:
             typer.echo(f"\nwritten to {out}")
+    if verify is None and found.stopped:
+        stop("stopped early; what was decided until then is above.")
     if not holds:
         raise typer.Exit(RULES_BROKEN)
 
@@ -117,7 +125,7 @@ def _proved(model: Path, settings: dict[str, Any], out: Path | None) -> Any:
 
     if out is not None:
         check_out(out)
-    found = proved(opened(model), **settings)
+    found = proved(opened(model), **settings, progress=True)
     if out is not None:
         found.save(out)
     return found

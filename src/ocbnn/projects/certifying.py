@@ -8,7 +8,13 @@ import numpy as np
 
 from ocbnn.core.errors import DataError, RegionError, RuleError, SettingError
 from ocbnn.estimators import verify
-from ocbnn.estimators.certificates.asking import BOXES, COMMAND, CONFIDENCE
+from ocbnn.estimators.certificates.asking import (
+    ALL,
+    BOXES,
+    COMMAND,
+    CONFIDENCE,
+    DRAWS,
+)
 from ocbnn.estimators.certificates.certificate import Certificate
 from ocbnn.estimators.certificates.certifying import prove
 from ocbnn.estimators.certificates.file import unwritable
@@ -22,14 +28,16 @@ def proved(
     at: Path | None,
     tolerance: Sequence[str] | None,
     within: Sequence[str] | None,
-    draws: int | None,
+    draws: str | None,
     boxes: int | None,
+    progress: object = False,
 ) -> Certificate:
     """What can be proved about a model's rules.
 
     Raises:
         SettingError: When what is asked makes no sense.
     """
+    count = asked_draws(draws)
     asked = asked_tolerance(tolerance)
     bounds = asked_bounds(within)
     try:
@@ -39,10 +47,11 @@ def proved(
             rows=None if at is None else asked_rows(model, at),
             tolerance=asked,
             within=bounds,
-            draws=draws,
+            draws=count,
             boxes=BOXES if boxes is None else boxes,
             confidence=CONFIDENCE,
             words=COMMAND,
+            progress=progress,
         )
     except (RuleError, RegionError) as error:
         if rule is None:
@@ -57,6 +66,22 @@ def asked_rows(model: Any, path: Path) -> np.ndarray:
     if not np.isfinite(X).all(axis=1).any():
         raise DataError(f"{path}: every row lacks an input.")
     return X
+
+
+def asked_draws(text: str | None) -> int | str:
+    """How many draws to look at, or all.
+
+    >>> asked_draws("50"), asked_draws("all"), asked_draws(None)
+    (50, 'all', 200)
+    """
+    if text is None or text == ALL:
+        return text or DRAWS
+    if not (text.isdecimal() and text.isascii() and int(text[:9])):
+        raise SettingError(
+            f"--draws {text}: write a whole number above zero, `--draws {DRAWS}`, or "
+            "`--draws all`."
+        )
+    return int(text[:9])
 
 
 def asked_tolerance(texts: Sequence[str] | None) -> float | dict[str, float] | None:

@@ -82,7 +82,7 @@ class Prover:
         with jax.enable_x64(True):
             self._asked = asked(network, weights, units, table)
         self.draws = int(self._asked.weights[0].bias.shape[0])
-        self._chunk = _chunk_size(network)
+        self.chunk = _chunk_size(network)
 
     def attack(
         self, draws: DrawNumbers, low: Boxes, high: Boxes
@@ -122,7 +122,7 @@ class Prover:
                 found = function(self._shape, self._statement, self._asked, *chunk)
                 return tuple(np.asarray(part) for part in found)
 
-        chunks = list(_chunks(self._chunk, draws, low, high))
+        chunks = list(_chunks(self.chunk, draws, low, high))
         if len(chunks) == 1:
             parts = [run(chunks[0])]
         else:

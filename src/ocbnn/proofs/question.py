@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from ocbnn.core.units import Units
@@ -29,7 +28,7 @@ class Asked(NamedTuple):
 def asked(network: MLP, weights: Any, units: Units | None, table: Table) -> Asked:
     """Draws of a network, and what is asked about their outputs."""
     known = units or Units.plain(network.inputs, network.outputs)
-    double = lambda a: jnp.asarray(np.asarray(a), jnp.float64)
+    double = lambda a: jnp.asarray(a, jnp.float64)
     return Asked(
         jax.tree.map(double, weights),
         table.standard(known),

@@ -6,12 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ocbnn.proofs.prover import Prover
+from ocbnn.proofs.prover import Judged, Prover
 
 HOLDS, BROKEN, UNDECIDED = 1, -1, 0
 # A box this many times narrower than what it came from is not divided again.
 _NARROW = 2.0**-40
 _LEAF = -1
+# How many chunks of boxes are looked at before anybody is told, or can interrupt.
+_CHUNKS = 8
 # How often boxes are halved to see whether a region meets them, and how many at most.
 _HALVINGS, _MOST_PARTS = 12, 20_000
 
@@ -35,12 +37,14 @@ class Found:
             which boxes are halved, parents before their lower and then their upper
             half, -1 for a box that is not.
         boxes: How many boxes were looked at in all.
+        is_over: Whether nothing more would be found out.
     """
 
     status: Int[np.ndarray, " roots"]
     broken_at: Float[np.ndarray, "roots inputs"]
     splits: list[list[int]]
     boxes: int
+    is_over: bool
 
 
 class _Frontier(NamedTuple):
@@ -51,80 +55,150 @@ class _Frontier(NamedTuple):
     low: Float[np.ndarray, "boxes inputs"]
     high: Float[np.ndarray, "boxes inputs"]
 
-    def only(self, keep: Bool[np.ndarray, " boxes"]) -> "_Frontier":
+    def only(self, keep: np.ndarray | slice) -> "_Frontier":
         return _Frontier(*(part[keep] for part in self))
 
+    def joined(self, others: "_Frontier") -> "_Frontier":
+        """These and others, those of the first roots first."""
+        parts = zip(self, others, strict=True)
+        both = _Frontier(*(np.concatenate(pair) for pair in parts))
+        return both.only(np.argsort(both.root, kind="stable"))
 
-def search(prover: Prover, roots: Roots, most: int) -> Found:
-    """Decide each root, with at most `most` boxes for each."""
-    count = len(roots.draws)
-    status = np.full(count, HOLDS)
-    broken_at = np.full(roots.low.shape, np.nan)
-    used = np.ones(count, int)
-    trees = _Trees(count)
-    open_boxes = _Frontier(np.arange(count), np.arange(count), roots.low, roots.high)
-    looked = 0
-    while len(open_boxes.node):
-        looked += len(open_boxes.node)
-        draws = roots.draws[open_boxes.root]
-        judged = prover.judge(draws, open_boxes.low, open_boxes.high)
-        _refute(prover, draws, open_boxes, judged.worst, judged.suspicious, broken_at)
-        if looked == count:
-            _attack(prover, roots, judged.holds, broken_at)
-        status[~np.isnan(broken_at).any(axis=1)] = BROKEN
-        left = ~judged.holds & (status[open_boxes.root] != BROKEN)
-        rest, influence = open_boxes.only(left), judged.influence[left]
+
+class Search:
+    """Roots that are being decided, with at most `most` boxes for each.
+
+    First `glance` at every root, then `divide` what is left, one root after the other
+    as far as cores allow. What is `found` is true at any time, even when either was
+    interrupted: a root is decided only once none of its boxes waits.
+    """
+
+    def __init__(self, prover: Prover, roots: Roots, most: int) -> None:
+        count = len(roots.draws)
+        self._prover, self._roots, self._most = prover, roots, most
+        self._broken_at = np.full(roots.low.shape, np.nan)
+        self._given_up = np.zeros(count, bool)
+        self._used = np.ones(count, int)
+        self._trees = _Trees(count)
+        self._new = _Frontier(np.arange(count), np.arange(count), roots.low, roots.high)
+        self._open = self._new.only(slice(0))
+        self._boxes = 0
+        self._room = _CHUNKS * prover.chunk
+
+    @property
+    def is_new(self) -> bool:
+        """Whether a root waits for a first glance."""
+        return bool(len(self._new.node))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a box waits to be looked at."""
+        return bool(len(self._open.node))
+
+    @property
+    def left(self) -> int:
+        """How many roots are not decided and not given up."""
+        return len(self._new.node) + len(np.unique(self._open.root))
+
+    def glance(self) -> None:
+        """Look at some roots as they are."""
+        some = self._new.only(slice(self._room))
+        halves = self._examined(some, is_first=True)
+        # In this order: who is interrupted in between finds them twice, not nowhere.
+        self._open = self._open.joined(halves)
+        self._new = self._new.only(slice(self._room, None))
+
+    def divide(self) -> None:
+        """Look at some boxes."""
+        some = self._open.only(slice(self._room))
+        halves = self._examined(some, is_first=False)
+        waiting = self._open.only(slice(self._room, None)).joined(halves)
+        self._open = waiting.only(~self._is_closed[waiting.root])
+
+    def found(self) -> Found:
+        """What is known by now."""
+        status = np.full(len(self._used), HOLDS)
+        for waiting in (self._new.root, self._open.root, self._given_up):
+            status[waiting] = UNDECIDED
+        status[self._is_broken] = BROKEN
+        splits = [
+            self._trees.told(root) if status[root] == HOLDS else []
+            for root in range(len(status))
+        ]
+        is_over = not (self.is_new or self.is_open)
+        return Found(status, self._broken_at, splits, self._boxes, is_over)
+
+    @property
+    def _is_broken(self) -> Bool[np.ndarray, " roots"]:
+        return ~np.isnan(self._broken_at).any(axis=1)
+
+    @property
+    def _is_closed(self) -> Bool[np.ndarray, " roots"]:
+        return self._given_up | self._is_broken
+
+    def _examined(self, boxes: _Frontier, *, is_first: bool) -> _Frontier:
+        """Judge boxes, and halve those that are not decided."""
+        self._boxes += len(boxes.node)
+        roots = self._roots
+        draws = roots.draws[boxes.root]
+        judged = self._prover.judge(draws, boxes.low, boxes.high)
+        self._refute(draws, boxes, judged)
+        if is_first:
+            self._attack(boxes.root[~judged.holds])
+        left = ~judged.holds & ~self._is_closed[boxes.root]
+        rest, influence = boxes.only(left), judged.influence[left]
         width = rest.high - rest.low
         start = roots.high[rest.root] - roots.low[rest.root]
         can = width > _NARROW * start
         axis = np.argmax(np.where(can, influence + 1e-300, -1.0), axis=1)
-        np.add.at(used, rest.root, 2)
-        spent = (used[rest.root] > most) | ~can.any(axis=1)
-        status[rest.root[spent]] = UNDECIDED
-        go_on = status[rest.root] == HOLDS
-        open_boxes = trees.divide(rest.only(go_on), axis[go_on])
-    splits = [
-        trees.told(root) if status[root] == HOLDS else [] for root in range(count)
-    ]
-    return Found(status, broken_at, splits, looked)
+        np.add.at(self._used, rest.root, 2)
+        spent = (self._used[rest.root] > self._most) | ~can.any(axis=1)
+        self._given_up[rest.root[spent]] = True
+        go_on = ~self._given_up[rest.root]
+        return self._trees.divide(rest.only(go_on), axis[go_on])
+
+    def _refute(
+        self, draws: Int[np.ndarray, " boxes"], boxes: _Frontier, judged: Judged
+    ) -> None:
+        """Look rigorously at places where the rule seems broken, and note them."""
+        for guess in range(judged.worst.shape[1]):
+            rows = np.flatnonzero(judged.suspicious[:, guess])
+            rows = rows[~self._is_broken[boxes.root[rows]]]
+            # A few places for each root are enough; more come with the next boxes.
+            _, first = np.unique(boxes.root[rows], return_index=True)
+            rows = rows[first]
+            self._note(boxes.root[rows], draws[rows], judged.worst[rows, guess])
+
+    def _attack(self, roots: Int[np.ndarray, " _"]) -> None:
+        """Go downhill in roots that are not decided at first sight."""
+        roots = roots[~self._is_broken[roots]]
+        if not len(roots):
+            return
+        draws = self._roots.draws[roots]
+        box = self._roots.low[roots], self._roots.high[roots]
+        points, broken = self._prover.attack(draws, *box)
+        self._note(roots[broken], draws[broken], points[broken])
+
+    def _note(
+        self,
+        roots: Int[np.ndarray, " _"],
+        draws: Int[np.ndarray, " _"],
+        points: Float[np.ndarray, "_ inputs"],
+    ) -> None:
+        """Keep inputs that are proved to break the rule."""
+        if len(roots):
+            proved = self._prover.is_broken(draws, points)
+            self._broken_at[roots[proved]] = points[proved]
 
 
-def _refute(
-    prover: Prover,
-    draws: Int[np.ndarray, " boxes"],
-    boxes: _Frontier,
-    worst: Float[np.ndarray, "boxes 2 inputs"],
-    suspicious: Bool[np.ndarray, "boxes 2"],
-    broken_at: Float[np.ndarray, "roots inputs"],
-) -> None:
-    """Look rigorously at places where the rule seems broken, and note them."""
-    for guess in range(worst.shape[1]):
-        rows = np.flatnonzero(suspicious[:, guess])
-        rows = rows[np.isnan(broken_at[boxes.root[rows]]).any(axis=1)]
-        # A few places for each root are enough; more come with the next boxes.
-        _, first = np.unique(boxes.root[rows], return_index=True)
-        rows = rows[first]
-        if len(rows):
-            points = worst[rows, guess]
-            proved = prover.is_broken(draws[rows], points)
-            broken_at[boxes.root[rows[proved]]] = points[proved]
-
-
-def _attack(
-    prover: Prover,
-    roots: Roots,
-    holds: Bool[np.ndarray, " roots"],
-    broken_at: Float[np.ndarray, "roots inputs"],
-) -> None:
-    """Go downhill in every root that is not decided at first sight."""
-    rows = np.flatnonzero(~holds & np.isnan(broken_at).any(axis=1))
-    if not len(rows):
-        return
-    points, broken = prover.attack(roots.draws[rows], roots.low[rows], roots.high[rows])
-    rows, points = rows[broken], points[broken]
-    if len(rows):
-        proved = prover.is_broken(roots.draws[rows], points)
-        broken_at[rows[proved]] = points[proved]
+def search(prover: Prover, roots: Roots, most: int) -> Found:
+    """Decide each root, with at most `most` boxes for each."""
+    run = Search(prover, roots, most)
+    while run.is_new:
+        run.glance()
+    while run.is_open:
+        run.divide()
+    return run.found()
 
 
 class _Trees:

@@ -67,7 +67,7 @@ class SureStudy(Study):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InferenceWarning)
             models = {word: _fit(word, request) for word in _STRENGTHS}
-            proved = {word: certify(model).rules[0] for word, model in models.items()}
+            proved = {word: _proved(model)[0] for word, model in models.items()}
             toys = {} if request.quick else _toys(request)
             motion = {} if request.quick else {"motion": _motion(request)}
         fitted = time.monotonic() - started
@@ -136,7 +136,7 @@ def _toys(request: Request) -> Result:
     for toy in TOYS.values():
         plan = smaller(toy.plans[request.preset])
         model = fit_toy(toy, plan, request, with_rules=True)
-        for rule in certify(model).rules:
+        for rule in _proved(model):
             name = toy.name if len(toy.rules) == 1 else f"{toy.name}: {rule.rule}"
             found[name] = _numbers(rule)
     return found
@@ -153,8 +153,15 @@ def _motion(request: Request) -> Result:
         random_state=request.seed,
         progress=request.progress,
     ).fit(problem.train.X, problem.train.Y)
-    found = certify(finished(model), at=problem.test.X, tolerance=_TOLERANCE)
-    return _numbers(found.rules[0])
+    found = _proved(finished(model), at=problem.test.X, tolerance=_TOLERANCE)
+    return _numbers(found[0])
+
+
+def _proved(model: OCBNNRegressor, **where: Any) -> tuple[RuleCertificate, ...]:
+    found = certify(model, draws="all", **where)
+    if found.stopped:
+        raise KeyboardInterrupt("stopped while proving")
+    return found.rules
 
 
 def _axes(model: OCBNNRegressor) -> tuple[Figure, Axes]:

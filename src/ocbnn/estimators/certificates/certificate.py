@@ -73,7 +73,7 @@ class Asked:
     Attributes:
         rule: A rule's name or its text; None for every rule of the model.
         is_own: Whether the rule was given as text or object, not as a name.
-        draws: At most so many draws; None for all.
+        draws: At most so many draws, evenly chosen; None for all.
         boxes: At most so many boxes for each draw and place.
         confidence: Of the statement about draws that were not looked at.
         within: Bounds of inputs.
@@ -126,6 +126,7 @@ class RuleCertificate(Page):
         confidence: Of the statement about draws that were not looked at.
         boxes: How many boxes were bounded.
         seconds: How long it took.
+        stopped: Whether somebody stopped it before all was decided that could be.
     """
 
     rule: str
@@ -148,6 +149,7 @@ class RuleCertificate(Page):
     confidence: float
     boxes: int
     seconds: float
+    stopped: bool
 
     @property
     def is_local(self) -> bool:
@@ -228,6 +230,7 @@ class RuleCertificate(Page):
             "effective_draws": self.effective,
             "boxes": self.boxes,
             "seconds": self.seconds,
+            "stopped": self.stopped,
         }
 
     def _region(self) -> dict[str, list[float]] | None:
@@ -271,6 +274,11 @@ class Certificate(RulePages[RuleCertificate]):
     rules: tuple[RuleCertificate, ...]
     skipped: dict[str, str] = dataclasses.field(default_factory=dict)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody stopped it before all was decided that could be."""
+        return any(rule.stopped for rule in self.rules)
+
     def to_dict(self) -> dict[str, Any]:
         """The findings as plain values, without the proofs."""
         return {
@@ -278,6 +286,7 @@ class Certificate(RulePages[RuleCertificate]):
             "verdict": self.verdict[0],
             "verdict_sentences": list(self.verdict[1:]),
             "asked": self.asked.to_dict(),
+            "stopped": self.stopped,
             "rules": [rule.to_dict() for rule in self.rules],
             "skipped": dict(self.skipped),
         }

@@ -7,14 +7,14 @@ import numpy as np
 
 from ocbnn.core.errors import CertificateError, DataError, OcbnnError, SettingError
 from ocbnn.core.words import listing, shorten
-from ocbnn.estimators.certificates.asking import asked_of, check_model
+from ocbnn.estimators.certificates.asking import ALL, asked_of, check_model
 from ocbnn.estimators.certificates.certificate import (
     Asked,
     Certificate,
     RuleCertificate,
 )
 from ocbnn.estimators.certificates.certifying import digest
-from ocbnn.estimators.certificates.question import Question
+from ocbnn.estimators.certificates.question import Question, choose
 from ocbnn.proofs.search import BROKEN, HOLDS, leaves
 from ocbnn.rules import BoundRule
 
@@ -117,10 +117,11 @@ def _check_rules(certificate: Certificate, model: Any) -> None:
             f"{listing(map(repr, [*there, *certificate.skipped]))}"
         )
     answered = {rule.rule: rule for rule in certificate.rules}
+    chosen = choose(model, certificate.asked.draws)
     for bound in bounds:
         asked = _with_bounds(certificate.asked, model, bound, answered.get(bound.name))
         try:
-            question = Question(model, bound, asked)
+            question = Question(model, bound, asked, chosen)
         except OcbnnError as error:
             is_skipped = isinstance(error, CertificateError)
             if not is_skipped or certificate.skipped.get(bound.name) != str(error):
@@ -151,7 +152,7 @@ def _asked_about(asked: Asked, model: Any) -> tuple[BoundRule, ...]:
             rows=asked.rows,
             tolerance=asked.tolerance,
             within=asked.within,
-            draws=asked.draws,
+            draws=ALL if asked.draws is None else asked.draws,
             boxes=asked.boxes,
             confidence=asked.confidence,
         )

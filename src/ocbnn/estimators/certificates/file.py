@@ -24,7 +24,7 @@ from ocbnn.estimators.certificates.certificate import (
 from ocbnn.proofs.search import BROKEN, HOLDS
 from ocbnn.storage.files import replace_file
 
-FORMAT = 2
+FORMAT = 3
 _KIND = "ocbnn certificate"
 _LEAF = "."
 _WHOLE = re.compile(r"0|[1-9][0-9]*")
@@ -79,6 +79,7 @@ class _Rule(_Strict):
     confidence: float
     boxes: int
     seconds: float
+    stopped: bool
     summary: dict[str, Any]
 
 

@@ -5,9 +5,10 @@ out once more and compares.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ocbnn.core.errors import CertificateError, SettingError
@@ -20,6 +21,35 @@ from ocbnn.proofs.search import misses
 from ocbnn.rules import AllowedClasses, BoundRule, Expectation
 
 
+class Chosen(NamedTuple):
+    """Draws to look at, which all rules have in common.
+
+    Attributes:
+        numbers: Their numbers.
+        weights: Theirs, in double precision, with a leading axis of draws.
+        available: How many draws of the model answer.
+    """
+
+    numbers: np.ndarray
+    weights: Any
+    available: int
+
+
+def choose(model: Any, most: int | None) -> Chosen:
+    """At most so many draws of a model, evenly chosen."""
+    # Draws that a hard rule has ruled out never answer.
+    answers = np.unique(model._kept)
+    count = len(answers) if most is None else min(most, len(answers))
+    places = np.linspace(0, len(answers) - 1, count).astype(int)
+    numbers = answers[np.unique(places)]
+    with jax.enable_x64(True):
+        weights = jax.tree.map(
+            lambda a: jnp.asarray(np.asarray(a)[numbers], jnp.float64),
+            model._predictive.draws.weights,
+        )
+    return Chosen(numbers, weights, len(answers))
+
+
 class Question:
     """A rule, the draws that are asked about it, and where.
 
@@ -29,18 +59,20 @@ class Question:
     """
 
     def __init__(
-        self, model: Any, bound: BoundRule, asked: Asked, words: Words = PYTHON
+        self,
+        model: Any,
+        bound: BoundRule,
+        asked: Asked,
+        chosen: Chosen,
+        words: Words = PYTHON,
     ) -> None:
         self.model, self.bound, self.asked = model, bound, asked
-        self.numbers, self.available = _chosen(model, asked.draws)
+        self.numbers, self.available = chosen.numbers, chosen.available
         predictive = model._predictive
-        weights = jax.tree.map(
-            lambda a: np.asarray(a)[self.numbers], predictive.draws.weights
-        )
         self.is_masked = not asked.is_own and _is_masked(model, bound)
         self.prover = Prover(
             predictive.network,
-            weights,
+            chosen.weights,
             predictive.units,
             bound,
             is_masked=self.is_masked,
@@ -155,15 +187,6 @@ def _is_masked(model: Any, bound: BoundRule) -> bool:
     """Whether the model never gives a class that the rule forbids."""
     rules = () if model.held_ is None else model.held_.rules
     return any(one.rule == bound.name and one.way == "masked" for one in rules)
-
-
-def _chosen(model: Any, most: int | None) -> tuple[np.ndarray, int]:
-    """Draws to look at, evenly chosen, and how many there are."""
-    # Draws that a hard rule has ruled out never answer.
-    answers = np.unique(model._kept)
-    count = len(answers) if most is None else min(most, len(answers))
-    chosen = np.linspace(0, len(answers) - 1, count).astype(int)
-    return answers[np.unique(chosen)], len(answers)
 
 
 def _reading(bound: BoundRule, *, is_masked: bool) -> str:

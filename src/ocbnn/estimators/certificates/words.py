@@ -63,10 +63,10 @@ def _sentences(rule: Any) -> Iterator[str]:
             f"{_spelled(rule, first.x)}{near}."
         )
     if left := size - sum(counts):
-        yield (
-            f"{left} {_verb(left, 'remain')} undecided: the boxes that were allowed "
-            "ran out. More may decide them."
-        )
+        why = "the boxes that were allowed ran out. More may decide them."
+        if rule.stopped:
+            why = "it was stopped before. What follows takes them for broken."
+        yield f"{left} {_verb(left, 'remain')} undecided: {why}"
     if rule.is_local:
         yield from _by_row(rule)
     yield from _probable(rule)
@@ -130,7 +130,10 @@ def _rows(numbers: tuple[int, ...]) -> str:
 def _which_draws(rule: Any) -> Iterator[str]:
     size = len(rule.draws)
     if size < rule.available:
-        yield f"Looked at {size} of the model's {rule.available} draws, evenly chosen."
+        yield (
+            f"Looked at {size} of the model's {rule.available} draws, evenly chosen. "
+            'For every one, ask for all draws: `--draws all`, in Python draws="all".'
+        )
 
 
 def _by_row(rule: Any) -> Iterator[str]:

@@ -1,0 +1,115 @@
+"""Deciding every draw of every rule, while a person watches and may stop it."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ocbnn.estimators.certificates.certificate import Counterexample, RuleCertificate
+from ocbnn.estimators.certificates.question import Question
+from ocbnn.inference.progress import make_reporter
+from ocbnn.proofs.search import BROKEN, HOLDS, Found, Roots, Search
+
+
+class Inquiry:
+    """A rule whose draws are being decided."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._seconds = 0.0
+        places, size = question.places, len(question.numbers)
+        # Draw after draw, and from all chains in turn: what is known when somebody
+        # stops is then known of draws that stand for all.
+        self._draws = np.repeat(spread(size), len(places))
+        self._places = np.tile(np.arange(len(places)), size)
+        low = np.array([place.low for place in places])[self._places]
+        high = np.array([place.high for place in places])[self._places]
+        roots = Roots(self._draws, low, high)
+        self.search = Search(question.prover, roots, question.asked.boxes)
+
+    def glance(self) -> int:
+        """Look at some draws as they are; how many were decided."""
+        return self._timed(self.search.glance)
+
+    def divide(self) -> int:
+        """Look closer at some of the others; how many were decided."""
+        return self._timed(self.search.divide)
+
+    def answer(self) -> RuleCertificate:
+        """What is proved by now."""
+        question, found = self._question, self.search.found()
+        numbers, places = question.numbers, question.places
+        status = np.empty((len(places), len(numbers)), int)
+        status[self._places, self._draws] = found.status
+        names = list(zip(self._places.tolist(), numbers[self._draws], strict=True))
+        kept = np.flatnonzero(found.status == HOLDS)
+        wrong = self._wrong(found)
+        return RuleCertificate(
+            **question.frame(),
+            status=status,
+            counterexamples=tuple(sorted(wrong, key=lambda one: (one.place, one.draw))),
+            splits={
+                (names[root][0], int(names[root][1])): found.splits[root]
+                for root in sorted(kept, key=names.__getitem__)
+            },
+            boxes=found.boxes,
+            seconds=self._seconds,
+            stopped=not found.is_over,
+        )
+
+    def _wrong(self, found: Found) -> Iterator[Counterexample]:
+        for root in np.flatnonzero(found.status == BROKEN):
+            draw, x = int(self._draws[root]), found.broken_at[root]
+            yield Counterexample(
+                int(self._places[root]),
+                int(self._question.numbers[draw]),
+                tuple(x.tolist()),
+                self._question.outputs(draw, x),
+            )
+
+    def _timed(self, work: Any) -> int:
+        started, before = time.monotonic(), self.search.left
+        work()
+        self._seconds += time.monotonic() - started
+        return before - self.search.left
+
+
+def work_through(inquiries: Sequence[Inquiry], progress: object) -> None:
+    """Decide all that can be; Ctrl-C ends it early."""
+    reporter = make_reporter(progress)
+    try:
+        with reporter:
+            _look(inquiries, reporter)
+    except KeyboardInterrupt:
+        return  # What was decided until then is proved all the same.
+
+
+def _look(inquiries: Sequence[Inquiry], reporter: Any) -> None:
+    """Glance at everything, then divide what is left, the rules in turn."""
+    total = sum(one.search.left for one in inquiries)
+    reporter.begin("certify", total)
+    for one in inquiries:
+        while one.search.is_new:
+            reporter.advance(one.glance(), "at first sight")
+    left = sum(one.search.left for one in inquiries)
+    reporter.finish(f"{total - left} of {total} questions decided at first sight")
+    if not left:
+        return
+    # How long one takes that must be divided says how long the others will.
+    reporter.begin("certify", left)
+    while waiting := [one for one in inquiries if one.search.is_open]:
+        for one in waiting:
+            reporter.advance(one.divide(), "by a closer look")
+    reporter.finish(f"{left} questions looked at more closely")
+
+
+def spread(count: int) -> np.ndarray:
+    """Whole numbers below `count`, each far from those before it.
+
+    >>> spread(6).tolist()
+    [0, 4, 2, 1, 5, 3]
+    """
+    bits = max(1, (count - 1).bit_length())
+    turned = [int(f"{number:0{bits}b}"[::-1], 2) for number in range(2**bits)]
+    return np.array([number for number in turned if number < count])

@@ -1,0 +1,120 @@
+"""Certificates that take long: how many draws, how far they are, and Ctrl-C."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import ocbnn
+from ocbnn.core.errors import CertificateError, SettingError
+from ocbnn.estimators.certificates.asking import DRAWS
+from ocbnn.estimators.certificates.working import spread
+from tests.estimators.certified import certified_model
+from tests.inference.walks import Quiet
+
+
+@pytest.fixture(scope="module")
+def model():
+    return certified_model()
+
+
+class Watch(Quiet):
+    """A reporter that remembers, and presses Ctrl-C at some word."""
+
+    def __init__(self, stop_at: int | None = None) -> None:
+        self.told: list[tuple] = []
+        self.stop_at = stop_at
+
+    def begin(self, label, total):
+        self.told.append(("begin", total))
+
+    def advance(self, count, note):
+        self.told.append(("advance", count))
+        if sum(word == "advance" for word, _ in self.told) == self.stop_at:
+            raise KeyboardInterrupt
+
+    def finish(self, note):
+        self.told.append(("finish", note))
+
+
+@pytest.fixture
+def small_steps(monkeypatch):
+    """A word after every chunk of 16 boxes."""
+    monkeypatch.setattr("ocbnn.proofs.search._CHUNKS", 1)
+    monkeypatch.setattr("ocbnn.proofs.prover._MOST", 16)
+
+
+def test_progress_counts_every_rule_and_draw_once(model, small_steps):
+    watch = Watch()
+    found = ocbnn.certify(model, draws=40, progress=watch)
+    assert not found.stopped
+    (first, total), *_ = watch.told
+    assert (first, total) == ("begin", 2 * 40)
+    begun = [n for n, (word, _) in enumerate(watch.told) if word == "begin"]
+    glanced = sum(n for word, n in watch.told[: begun[-1]] if word == "advance")
+    closer = [n for word, n in watch.told[begun[-1] :] if word == "advance"]
+    assert glanced + watch.told[begun[-1]][1] == 2 * 40
+    assert sum(closer) == watch.told[begun[-1]][1]
+    assert len(closer) > 3
+
+
+@pytest.mark.parametrize("stop_at", [1, 3, 5, 6])
+def test_a_certificate_that_was_stopped_says_what_was_decided_and_stands(
+    model, small_steps, tmp_path, stop_at
+):
+    whole = ocbnn.certify(model, draws=40)
+    found = ocbnn.certify(model, draws=40, progress=Watch(stop_at))
+    assert found.stopped
+    assert found.to_dict()["stopped"] is True
+    for rule in found:
+        decided = rule.status != 0
+        assert np.array_equal(rule.status[decided], whole[rule.rule].status[decided])
+        assert rule.holds <= whole[rule.rule].holds
+        assert rule.probability <= whole[rule.rule].probability
+        assert np.isclose(rule.holds + rule.broken + rule.undecided, 1)
+    assert "undecided: it was stopped before." in " ".join(str(found).split())
+    found.save(tmp_path / "so far.json")
+    again = ocbnn.verify(tmp_path / "so far.json", model)
+    assert again.to_dict() == found.to_dict()
+    assert str(again) == str(found)
+
+
+def test_what_was_not_decided_cannot_be_made_decided_in_the_file(
+    model, small_steps, tmp_path
+):
+    path = tmp_path / "so far.json"
+    found = ocbnn.certify(model, "up", draws=40, progress=Watch(2))
+    found.save(path)
+    (rule,) = found
+    letters = "".join({1: "h", -1: "b", 0: "u"}[int(one)] for one in rule.status[0])
+    assert "u" in letters
+    path.write_text(path.read_text().replace(letters, letters.replace("u", "h")))
+    with pytest.raises(CertificateError, match="does not stand"):
+        ocbnn.verify(path, model)
+
+
+def test_some_draws_are_looked_at_unless_all_are_asked_for(model):
+    assert inspect.signature(ocbnn.certify).parameters["draws"].default == DRAWS == 200
+    found = ocbnn.certify(model, "up", draws="all")["up"]
+    assert (len(found.draws), found.available) == (200, 200)
+    few = ocbnn.certify(model, "up", draws=50)["up"]
+    assert (len(few.draws), few.available) == (50, 200)
+    page = " ".join(str(few).split())
+    assert "Looked at 50 of the model's 200 draws, evenly chosen." in page
+    assert "--draws all" in page
+    assert "--draws all" not in str(found)
+    for wrong in ("every", 0, True):
+        with pytest.raises(SettingError, match='or draws="all" for every one'):
+            ocbnn.certify(model, "up", draws=wrong)
+
+
+def test_draws_are_taken_from_everywhere_in_turn():
+    for count in (1, 2, 7, 40, 200):
+        order = spread(count)
+        assert sorted(order.tolist()) == list(range(count))
+    # Whenever it ends, no quarter of the draws was looked at much more than another.
+    order = spread(200)
+    for done in (30, 100, 150):
+        shares = np.histogram(order[:done], 4, (0, 200))[0] / done
+        assert shares.min() > 0.15
+        assert shares.max() < 0.35
