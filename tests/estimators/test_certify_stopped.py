@@ -13,6 +13,10 @@ from tests.estimators.certified import certified_model
 from tests.inference.walks import Quiet
 
 
+# Whether a draw keeps it cannot be seen without dividing.
+BUMP = "bump: if -2 <= x <= 2 then y <= 1.3"
+
+
 @pytest.fixture(scope="module")
 def model():
     return certified_model()
@@ -44,26 +48,29 @@ def small_steps(monkeypatch):
     monkeypatch.setattr("ocbnn.proofs.prover._MOST", 16)
 
 
-def test_progress_counts_every_rule_and_draw_once(model, small_steps):
+def test_progress_counts_every_draw_once(model, small_steps):
     watch = Watch()
-    found = ocbnn.certify(model, draws=40, progress=watch)
+    found = ocbnn.certify(model, BUMP, draws=40, progress=watch)
     assert not found.stopped
-    (first, total), *_ = watch.told
-    assert (first, total) == ("begin", 2 * 40)
     begun = [n for n, (word, _) in enumerate(watch.told) if word == "begin"]
-    glanced = sum(n for word, n in watch.told[: begun[-1]] if word == "advance")
-    closer = [n for word, n in watch.told[begun[-1] :] if word == "advance"]
-    assert glanced + watch.told[begun[-1]][1] == 2 * 40
-    assert sum(closer) == watch.told[begun[-1]][1]
-    assert len(closer) > 3
+    assert [watch.told[n][1] for n in begun][0] == 40
+    for start, end in zip(begun, [*begun[1:], None], strict=True):
+        told = [n for word, n in watch.told[start:end] if word == "advance"]
+        assert sum(told) == watch.told[start][1]
+        assert len(told) > 2
+    assert 0 < watch.told[begun[1]][1] <= 40
 
 
-@pytest.mark.parametrize("stop_at", [1, 3, 5, 6])
+@pytest.mark.parametrize("share", [0, 0.3, 0.6, 0.9])
 def test_a_certificate_that_was_stopped_says_what_was_decided_and_stands(
-    model, small_steps, tmp_path, stop_at
+    model, small_steps, tmp_path, share
 ):
-    whole = ocbnn.certify(model, draws=40)
-    found = ocbnn.certify(model, draws=40, progress=Watch(stop_at))
+    watch = Watch()
+    asked = {"rule": BUMP, "draws": 40}
+    whole = ocbnn.certify(model, **asked, progress=watch)
+    words = sum(word == "advance" for word, _ in watch.told)
+    at = int(1 + share * (words - 1))
+    found = ocbnn.certify(model, **asked, progress=Watch(at))
     assert found.stopped
     assert found.to_dict()["stopped"] is True
     for rule in found:
@@ -83,7 +90,7 @@ def test_what_was_not_decided_cannot_be_made_decided_in_the_file(
     model, small_steps, tmp_path
 ):
     path = tmp_path / "so far.json"
-    found = ocbnn.certify(model, "up", draws=40, progress=Watch(2))
+    found = ocbnn.certify(model, BUMP, draws=40, progress=Watch(2))
     found.save(path)
     (rule,) = found
     letters = "".join({1: "h", -1: "b", 0: "u"}[int(one)] for one in rule.status[0])

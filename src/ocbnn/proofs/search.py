@@ -86,9 +86,9 @@ class Search:
         self._room = _CHUNKS * prover.chunk
 
     @property
-    def is_new(self) -> bool:
-        """Whether a root waits for a first glance."""
-        return bool(len(self._new.node))
+    def new(self) -> int:
+        """How many roots wait for a first glance."""
+        return len(self._new.node)
 
     @property
     def is_open(self) -> bool:
@@ -98,7 +98,7 @@ class Search:
     @property
     def left(self) -> int:
         """How many roots are not decided and not given up."""
-        return len(self._new.node) + len(np.unique(self._open.root))
+        return self.new + len(np.unique(self._open.root))
 
     def glance(self) -> None:
         """Look at some roots as they are."""
@@ -125,12 +125,12 @@ class Search:
             self._trees.told(root) if status[root] == HOLDS else []
             for root in range(len(status))
         ]
-        is_over = not (self.is_new or self.is_open)
+        is_over = not (self.new or self.is_open)
         return Found(status, self._broken_at, splits, self._boxes, is_over)
 
     @property
     def _is_broken(self) -> Bool[np.ndarray, " roots"]:
-        return ~np.isnan(self._broken_at).any(axis=1)
+        return np.isfinite(self._broken_at).all(axis=1)
 
     @property
     def _is_closed(self) -> Bool[np.ndarray, " roots"]:
@@ -194,7 +194,7 @@ class Search:
 def search(prover: Prover, roots: Roots, most: int) -> Found:
     """Decide each root, with at most `most` boxes for each."""
     run = Search(prover, roots, most)
-    while run.is_new:
+    while run.new:
         run.glance()
     while run.is_open:
         run.divide()

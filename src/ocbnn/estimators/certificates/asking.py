@@ -13,9 +13,9 @@ from ocbnn.estimators.certificates.certificate import Asked
 from ocbnn.rules import BoundRule, Rule, bind
 from ocbnn.rules.rule import RULE_NAME
 
-# How many draws, boxes for each draw and place, and how sure, where nobody says so. Were
-# all of 200 draws to keep a rule, a new one would in 98.5 % of cases; the thousands of a
-# default fit take minutes, and are seldom worth more independent ones.
+# How many draws, boxes for each draw and place, and how sure, where nobody says so. If
+# all of 200 draws keep a rule, a new one does in 98.5 % of cases; the thousands of a
+# usual fit take minutes, and are seldom worth more independent ones.
 DRAWS, BOXES, CONFIDENCE = 200, 4096, 0.95
 ALL = "all"
 

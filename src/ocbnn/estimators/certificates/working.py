@@ -1,7 +1,7 @@
 """Deciding every draw of every rule, while a person watches and may stop it."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,16 @@ class Inquiry:
         self.search = Search(question.prover, roots, question.asked.boxes)
 
     def glance(self) -> int:
-        """Look at some draws as they are; how many were decided."""
-        return self._timed(self.search.glance)
+        """Look at some draws as they are; at how many."""
+        before = self.search.new
+        self._timed(self.search.glance)
+        return before - self.search.new
 
     def divide(self) -> int:
         """Look closer at some of the others; how many were decided."""
-        return self._timed(self.search.divide)
+        before = self.search.left
+        self._timed(self.search.divide)
+        return before - self.search.left
 
     def answer(self) -> RuleCertificate:
         """What is proved by now."""
@@ -68,11 +72,10 @@ class Inquiry:
                 self._question.outputs(draw, x),
             )
 
-    def _timed(self, work: Any) -> int:
-        started, before = time.monotonic(), self.search.left
+    def _timed(self, work: Callable[[], None]) -> None:
+        started = time.monotonic()
         work()
         self._seconds += time.monotonic() - started
-        return before - self.search.left
 
 
 def work_through(inquiries: Sequence[Inquiry], progress: object) -> None:
@@ -90,7 +93,7 @@ def _look(inquiries: Sequence[Inquiry], reporter: Any) -> None:
     total = sum(one.search.left for one in inquiries)
     reporter.begin("certify", total)
     for one in inquiries:
-        while one.search.is_new:
+        while one.search.new:
             reporter.advance(one.glance(), "at first sight")
     left = sum(one.search.left for one in inquiries)
     reporter.finish(f"{total - left} of {total} questions decided at first sight")
