@@ -12,7 +12,6 @@ from ocbnn.estimators.certificates.working import spread
 from tests.estimators.certified import certified_model
 from tests.inference.walks import Quiet
 
-
 # Whether a draw keeps it cannot be seen without dividing.
 BUMP = "bump: if -2 <= x <= 2 then y <= 1.3"
 
@@ -53,7 +52,7 @@ def test_progress_counts_every_draw_once(model, small_steps):
     found = ocbnn.certify(model, BUMP, draws=40, progress=watch)
     assert not found.stopped
     begun = [n for n, (word, _) in enumerate(watch.told) if word == "begin"]
-    assert [watch.told[n][1] for n in begun][0] == 40
+    assert watch.told[begun[0]][1] == 40
     for start, end in zip(begun, [*begun[1:], None], strict=True):
         told = [n for word, n in watch.told[start:end] if word == "advance"]
         assert sum(told) == watch.told[start][1]

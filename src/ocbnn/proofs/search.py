@@ -130,7 +130,7 @@ class Search:
 
     @property
     def _is_broken(self) -> Bool[np.ndarray, " roots"]:
-        return np.isfinite(self._broken_at).all(axis=1)
+        return np.asarray(np.isfinite(self._broken_at).all(axis=1))
 
     @property
     def _is_closed(self) -> Bool[np.ndarray, " roots"]:

@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from ocbnn.estimators.certificates.certificate import Counterexample, RuleCertificate
 from ocbnn.estimators.certificates.question import Question
-from ocbnn.inference.progress import make_reporter
+from ocbnn.inference.progress import Reporter, is_stopping, make_reporter
 from ocbnn.proofs.search import BROKEN, HOLDS, Found, Roots, Search
 
 
@@ -88,13 +87,13 @@ def work_through(inquiries: Sequence[Inquiry], progress: object) -> None:
         return  # What was decided until then is proved all the same.
 
 
-def _look(inquiries: Sequence[Inquiry], reporter: Any) -> None:
+def _look(inquiries: Sequence[Inquiry], reporter: Reporter) -> None:
     """Glance at everything, then divide what is left, the rules in turn."""
     total = sum(one.search.left for one in inquiries)
     reporter.begin("certify", total)
     for one in inquiries:
         while one.search.new:
-            reporter.advance(one.glance(), "at first sight")
+            _tell(reporter, one.glance(), "at first sight")
     left = sum(one.search.left for one in inquiries)
     reporter.finish(f"{total - left} of {total} questions decided at first sight")
     if not left:
@@ -103,8 +102,14 @@ def _look(inquiries: Sequence[Inquiry], reporter: Any) -> None:
     reporter.begin("certify", left)
     while waiting := [one for one in inquiries if one.search.is_open]:
         for one in waiting:
-            reporter.advance(one.divide(), "by a closer look")
+            _tell(reporter, one.divide(), "by a closer look")
     reporter.finish(f"{left} questions looked at more closely")
+
+
+def _tell(reporter: Reporter, count: int, note: str) -> None:
+    reporter.advance(count, note)
+    if is_stopping(reporter):
+        raise KeyboardInterrupt
 
 
 def spread(count: int) -> np.ndarray:
