@@ -13,6 +13,7 @@ from ocbnn.studio.drawing import (
     DrawnClasses,
     DrawnCurve,
     DrawnLimits,
+    MovedBox,
     fine,
     moved_text,
     rule_text,
@@ -75,9 +76,7 @@ def test_a_moved_box_keeps_the_rule_s_name_and_settings(x, y):
     text = "my box: if -1 <= x <= 1 then not (-5 <= y <= 3) [points=9, strength=firm]"
     seen = window(VIEW, LINE)
     bound = bind(parse_rule(text), LINE.schema)
-    found = parse_rule(
-        moved_text(text, bound, {"kind": "forbid", "x": x, "y": y}, seen)
-    )
+    found = parse_rule(moved_text(text, bound, MovedBox(kind="forbid", x=x, y=y), seen))
     assert (found.name, found.points, found.strength) == ("my box", 9, "firm")
     shape = shape_of(bind(found, LINE.schema), seen)
     np.testing.assert_allclose(shape["x"], sorted(x), atol=0.01)
@@ -89,7 +88,7 @@ def test_a_moved_box_keeps_what_the_view_does_not_show():
     view = View(along=["a b"], at={"z": 1.0, "w": 0.0}, output="y")
     bound = bind(parse_rule(text), WIDE.schema)
     seen = window(view, WIDE)
-    shape = {"kind": "band", "x": (0.5, 2.0), "y": (-1.0, 1.0)}
+    shape = MovedBox(kind="band", x=(0.5, 2.0), y=(-1.0, 1.0))
     found = moved_text(text, bound, shape, seen)
     assert found == "if 0.5 <= `a b` <= 2 and z >= 0.5 and w <= 2 then -1 <= y <= 1"
     outside = window(View(along=["a b"], at={"z": 0.0}, output="y"), WIDE)

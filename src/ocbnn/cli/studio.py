@@ -1,5 +1,6 @@
 """`ocbnn studio`: a local web page to draw rules and watch functions obey."""
 
+import functools
 import secrets
 import signal
 import socket
@@ -82,6 +83,7 @@ def _prepared(
     try:
         import uvicorn  # noqa: PLC0415
 
+        from ocbnn.studio.connections import Patience, WatchedProtocol  # noqa: PLC0415
         from ocbnn.studio.private import keep_private  # noqa: PLC0415
         from ocbnn.studio.server import Studio  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -101,6 +103,7 @@ def _prepared(
     if host in _EVERYWHERE:
         shown = _own_address()
         hosts = (*hosts, shown)
+    patience = Patience()
     app = studio_.app(hosts=hosts, port=number, token=token)
 
     class Server(uvicorn.Server):
@@ -108,7 +111,19 @@ def _prepared(
             studio_.end_streams()
             super().handle_exit(sig, frame)
 
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
+    config = uvicorn.Config(
+        app,
+        # Errors of people's requests are answered, and need not be told here.
+        log_level="error",
+        timeout_graceful_shutdown=3,
+        http=functools.partial(WatchedProtocol, patience=patience),  # pyright: ignore
+        ws="none",
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=patience.most + 1,
+        timeout_keep_alive=5,
+        h11_max_incomplete_event_size=32 * 2**10,
+    )
     address = f"http://{shown}:{number}/?token={token}"
     return Server(config), studio_, listening, address
 

@@ -10,7 +10,7 @@ from ocbnn.core.errors import OcbnnError, SettingError
 from ocbnn.projects.folder import RunFolder
 from ocbnn.rules import bind, parse_rule
 from ocbnn.studio.document import Document, View, study_text
-from ocbnn.studio.drawing import moved_text, rule_text
+from ocbnn.studio.drawing import MovedBox, moved_text, rule_text
 from ocbnn.studio.examples import EXAMPLES
 from ocbnn.studio.jobs import Fits, Looker, gone_on
 from ocbnn.studio.layers import layer_of
@@ -122,7 +122,7 @@ class Desk:
         return {"text": text}
 
     def moved(
-        self, session: Session, text: str, shape: dict[str, Any], view: View | None
+        self, session: Session, text: str, shape: MovedBox, view: View | None
     ) -> dict[str, Any]:
         """A rule whose box was moved."""
         found, seen = self._seen(session, view)

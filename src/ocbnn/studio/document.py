@@ -6,17 +6,22 @@ found by reading the study file made of it, as the command line would.
 
 import json
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-_MOST_RULES, _MOST_TEXT = 200, 4000
+MOST_TEXT = 4000
+_MOST_RULES = 200
 _MADE = ": a study made in the studio."
 _TITLE = re.compile(rf"# (.+){re.escape(_MADE)}")
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+
+# Squares and ratios of these are numbers still.
+Number = Annotated[float, Field(ge=-1e100, le=1e100)]
 
 
 class DataChoice(_Part):
@@ -41,7 +46,7 @@ class RuleLine(_Part):
     """A rule as text; one that is off is kept, but not part of the study."""
 
     id: str = Field(pattern=r"^[a-z0-9]{1,20}$")
-    text: str = Field(max_length=_MOST_TEXT)
+    text: str = Field(max_length=MOST_TEXT)
     on: bool = True
     colour: int = Field(default=0, ge=0, le=7)
 
@@ -57,9 +62,9 @@ class View(_Part):
     """
 
     along: list[str] = Field(default=[], max_length=2)
-    at: dict[str, float] = {}
+    at: dict[str, Number] = {}
     output: str | None = None
-    ranges: dict[str, tuple[float, float]] = {}
+    ranges: dict[str, tuple[Number, Number]] = {}
 
 
 class Document(_Part):

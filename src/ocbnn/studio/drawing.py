@@ -13,10 +13,11 @@ from ocbnn.rules import BoundRule, Forbidden, parse_rule
 from ocbnn.rules.affine import affine
 from ocbnn.rules.normal_form import Terms
 from ocbnn.rules.words import spell_label, spell_name, spell_number
-from ocbnn.studio.document import View
+from ocbnn.studio.document import Number, View
 from ocbnn.studio.window import Window
 
 Ends = tuple[float, float]
+Asked = tuple[Number, Number]
 # A hand is not more exact than this share of what it sees.
 _FINE = 1 / 200
 # A curve lies far from zero when it is so many times its own width away.
@@ -36,24 +37,24 @@ class DrawnBox(_Drawn):
     """A box on the plot of one input: outputs to avoid, or to stay within."""
 
     kind: Literal["forbid", "band"]
-    x: Ends
-    y: Ends
+    x: Asked
+    y: Asked
 
 
 class DrawnCurve(_Drawn):
     """A line drawn by hand: what the output is expected to be."""
 
     kind: Literal["curve"]
-    points: list[Ends] = Field(min_length=2, max_length=20_000)
-    sd: float | None = Field(default=None, gt=0)
+    points: list[Asked] = Field(min_length=2, max_length=20_000)
+    sd: Number | None = Field(default=None, gt=0)
 
 
 class DrawnClasses(_Drawn):
     """A part of the inputs in which only some classes are right."""
 
     kind: Literal["class"]
-    x: Ends
-    y: Ends | None = None
+    x: Asked
+    y: Asked | None = None
     classes: list[str | int] = Field(min_length=1)
 
 
@@ -61,15 +62,23 @@ class DrawnLimits(_Drawn):
     """A part of the inputs in which an output has limits."""
 
     kind: Literal["limits"]
-    x: Ends
-    y: Ends
-    low: float | None = None
-    high: float | None = None
+    x: Asked
+    y: Asked
+    low: Number | None = None
+    high: Number | None = None
 
 
 Drawn = Annotated[
     DrawnBox | DrawnCurve | DrawnClasses | DrawnLimits, Field(discriminator="kind")
 ]
+
+
+class MovedBox(BaseModel):
+    """Where a rule's box is now."""
+
+    kind: Literal["forbid", "band", "region"]
+    x: Asked
+    y: Asked
 
 
 def rule_text(drawn: Any, seen: Window) -> str:
@@ -113,7 +122,7 @@ def shape_of(bound: BoundRule, seen: Window) -> dict[str, Any] | None:
     return {"kind": kind, "x": sides[0], "y": ends}
 
 
-def moved_text(text: str, bound: BoundRule, shape: dict[str, Any], seen: Window) -> str:
+def moved_text(text: str, bound: BoundRule, shape: MovedBox, seen: Window) -> str:
     """The same rule with its box elsewhere."""
     rule = parse_rule(text)
     low, high = bound.region.box()
@@ -123,13 +132,13 @@ def moved_text(text: str, bound: BoundRule, shape: dict[str, Any], seen: Window)
             continue
         if np.isfinite(low[index]) or np.isfinite(high[index]):
             parts.append(_side(low[index], high[index], name))
-    sides = [shape["x"], shape["y"]] if seen.is_map else [shape["x"]]
+    sides = [shape.x, shape.y] if seen.is_map else [shape.x]
     where = " and ".join([_where(sides, seen), *parts])
     claim = str(rule.claim)
     if not seen.is_map:
         output = spell_name(seen.schema.outputs[seen.output])
-        claim = _between(shape["y"], output, seen.limits)
-        claim = f"not ({claim})" if shape["kind"] == "forbid" else claim
+        claim = _between(shape.y, output, seen.limits)
+        claim = f"not ({claim})" if shape.kind == "forbid" else claim
     other = parse_rule(f"if {where} then {claim}")
     return str(dataclasses.replace(rule, where=other.where, claim=other.claim))
 
@@ -242,7 +251,13 @@ def _expected(drawn: DrawnCurve, seen: Window, output: str) -> str:
     where = _where([ends], seen)
     name = spell_name(seen.schema.inputs[seen.shown[0]])
     sd = drawn.sd or fine(_USUAL_SD * height, seen.limits)
-    mean = _polynomial(x, y, _CLOSE * height, name)
+    try:
+        mean = _polynomial(x, y, _CLOSE * height, name)
+    except (ArithmeticError, ValueError):
+        raise RuleError(
+            "the line cannot be written as a formula: its numbers are too large, or "
+            "too close to each other. Draw another."
+        ) from None
     claim = f"{output} ~ Normal({mean}, {spell_number(sd)})"
     return f"if {where} then {claim}{_settings(seen)}"
 

@@ -4,15 +4,16 @@ import asyncio
 import contextlib
 import importlib.resources
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
 
 import plotly
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import (
     FileResponse,
     JSONResponse,
@@ -23,17 +24,18 @@ from starlette.routing import Route
 
 from ocbnn.core.cores import cores
 from ocbnn.core.errors import OcbnnError
+from ocbnn.studio.asking import RefusedError, sent_bytes, sent_json, spoken
 from ocbnn.studio.desk import Desk
-from ocbnn.studio.document import Document, View
-from ocbnn.studio.drawing import Drawn, with_name
+from ocbnn.studio.document import MOST_TEXT, Document, View
+from ocbnn.studio.drawing import Drawn, MovedBox, with_name
 from ocbnn.studio.jobs import Fits, Listeners, Looker, SupersededError
 from ocbnn.studio.security import Guard
 from ocbnn.studio.sessions import Session, StaleError, Store
 from ocbnn.studio.strictness import with_strength, with_weight
 
 MOST_BYTES = 100 * 2**20
-_MOST_JSON, _MOST_HEARD = 4 * 2**20, 2**31
 _HEARTBEAT = 15.0
+_MOST_LISTENING = 16
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 _PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
@@ -48,15 +50,15 @@ class _Saved(_Asked):
 
 
 class _Edited(_Asked):
-    text: str
+    text: str = Field(max_length=MOST_TEXT)
     strength: float | Literal["soft", "firm", "hard"] | None = None
     weight: float | Literal["usual"] | None = None
     name: str | None = None
 
 
 class _Moved(_Asked):
-    text: str
-    shape: dict[str, Any]
+    text: str = Field(max_length=MOST_TEXT)
+    shape: MovedBox
     view: View | None = None
 
 
@@ -73,7 +75,6 @@ class _New(_Asked):
 
 
 _DRAWN: TypeAdapter[Any] = TypeAdapter(Drawn)
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Studio:
@@ -87,6 +88,7 @@ class Studio:
         self._looker = Looker()
         self._desk = Desk(self.store, self._fits, self._looker)
         self._closing = asyncio.Event()
+        self._listening: Counter[str] = Counter()
 
     def app(self, *, hosts: tuple[str, ...], port: int, token: str) -> Guard:
         """What an ASGI server runs."""
@@ -115,7 +117,7 @@ class Studio:
         ]
         made = Starlette(
             routes=[
-                Route(path, _spoken(handler), methods=[method])
+                Route(path, spoken(handler), methods=[method])
                 for path, method, handler in routes
             ],
             lifespan=self._lifespan,
@@ -173,13 +175,13 @@ class Studio:
         return JSONResponse({**found, "limit": self._most_bytes})
 
     async def _new(self, request: Request) -> Response:
-        asked = _New.model_validate(await _json(request))
+        asked = _New.model_validate(await sent_json(request))
         return JSONResponse(await run_in_threadpool(self._desk.new, asked.example))
 
     async def _upload(self, request: Request) -> Response:
         name = request.query_params.get("name", "")
         most = self._most_bytes
-        content = await _body(request, most, f"{name or 'the file'} is too large")
+        content = await sent_bytes(request, most, f"{name or 'the file'} is too large")
         found = await run_in_threadpool(self.store.from_table, name, content)
         return JSONResponse({"id": found.id})
 
@@ -189,7 +191,7 @@ class Studio:
 
     async def _save(self, request: Request) -> Response:
         session = self._session(request)
-        asked = _Saved.model_validate(await _json(request))
+        asked = _Saved.model_validate(await sent_json(request))
         save = lambda: session.write(asked.document, asked.revision)
         try:
             revision = await run_in_threadpool(save)
@@ -213,7 +215,7 @@ class Studio:
     # Rules.
 
     async def _edit(self, request: Request) -> Response:
-        asked = _Edited.model_validate(await _json(request))
+        asked = _Edited.model_validate(await sent_json(request))
         text = asked.text
         if asked.strength is not None:
             text = with_strength(text, asked.strength)
@@ -225,18 +227,18 @@ class Studio:
 
     async def _drawn(self, request: Request) -> Response:
         session = self._session(request)
-        drawn = _DRAWN.validate_python(await _json(request))
+        drawn = _DRAWN.validate_python(await sent_json(request))
         return JSONResponse(await run_in_threadpool(self._desk.drawn, session, drawn))
 
     async def _moved(self, request: Request) -> Response:
         session = self._session(request)
-        asked = _Moved.model_validate(await _json(request))
+        asked = _Moved.model_validate(await sent_json(request))
         move = lambda: self._desk.moved(session, asked.text, asked.shape, asked.view)
         return JSONResponse(await run_in_threadpool(move))
 
     async def _layers(self, request: Request) -> Response:
         session = self._session(request)
-        view = _Viewed.model_validate(await _json(request)).view
+        view = _Viewed.model_validate(await sent_json(request)).view
         return JSONResponse(await run_in_threadpool(self._desk.layers, session, view))
 
     # Functions.
@@ -249,7 +251,7 @@ class Studio:
 
     async def _looked(self, request: Request, kind: str) -> Response:
         session = self._session(request)
-        view = _Viewed.model_validate(await _json(request)).view
+        view = _Viewed.model_validate(await sent_json(request)).view
         page = request.headers.get("x-page", "")
         try:
             return JSONResponse(await self._desk.look(page, kind, session, view))
@@ -258,7 +260,7 @@ class Studio:
 
     async def _fit(self, request: Request) -> Response:
         session = self._session(request)
-        asked = _Fitted.model_validate(await _json(request))
+        asked = _Fitted.model_validate(await sent_json(request))
         await self._desk.fit(session, quick=asked.quick)
         return JSONResponse({})
 
@@ -268,11 +270,17 @@ class Studio:
 
     async def _events(self, request: Request) -> Response:
         session = self._session(request)
+        if self._listening[session.id] >= _MOST_LISTENING:
+            raise RefusedError(
+                f"this study is open in {_MOST_LISTENING} tabs. Close some of them.",
+                429,
+            )
         return StreamingResponse(self._told(session), media_type="text/event-stream")
 
     async def _told(self, session: Session) -> AsyncIterator[str]:
         closing = asyncio.create_task(self._closing.wait())
         coming = None
+        self._listening[session.id] += 1
         try:
             with self._listeners.listening(session.id) as queue:
                 yield _event("fit", self._desk.fit_state(session))
@@ -292,6 +300,7 @@ class Studio:
                         said = self._desk.fit_state(session)
                     yield _event(name, said)
         finally:
+            self._listening[session.id] -= 1
             closing.cancel()
             if coming is not None:
                 coming.cancel()
@@ -311,60 +320,6 @@ class Studio:
 
 def _event(name: str, said: Any) -> str:
     return f"event: {name}\ndata: {json.dumps(said, allow_nan=False)}\n\n"
-
-
-class _TooLargeError(OcbnnError, ValueError):
-    """A body that is larger than is read."""
-
-
-def _spoken(handler: Handler) -> Handler:
-    """The same, with errors as messages."""
-
-    async def answer(request: Request) -> Response:
-        try:
-            return await handler(request)
-        except KeyError:
-            said = "there is no such session or file. It may have been deleted."
-            return JSONResponse({"error": said}, 404)
-        except _TooLargeError as error:
-            return JSONResponse({"error": str(error)}, 413)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            return JSONResponse({"error": f"{place}: {first['msg']}"}, 422)
-        except OcbnnError as error:
-            return JSONResponse({"error": str(error)}, 422)
-        except (ClientDisconnect, asyncio.CancelledError):
-            # The page is gone or the server ends: nobody reads how far it got.
-            return Response(status_code=503)
-
-    return answer
-
-
-async def _json(request: Request) -> Any:
-    content = await _body(request, _MOST_JSON, "the request is too large")
-    try:
-        return json.loads(content)
-    except ValueError:
-        raise OcbnnError("the request is no JSON.") from None
-
-
-async def _body(request: Request, most: int, why: str) -> bytes:
-    """A body, of which no more is kept than is allowed."""
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size <= most:
-            parts.append(part)
-        else:
-            # Browsers hear the answer only once they have sent all.
-            parts.clear()
-        if size > _MOST_HEARD:
-            break
-    if size > most:
-        limit = f"{most / 2**20:.0f} MiB"
-        raise _TooLargeError(f"{why}: at most {limit}. Take a part of its rows.")
-    return b"".join(parts)
 
 
 def _shipped(name: str, status: int = 200) -> Response:

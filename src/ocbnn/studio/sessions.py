@@ -32,6 +32,7 @@ from ocbnn.studio.private import close_to_others, make_folder
 _ID = re.compile(r"[0-9a-f]{12}")
 _NAME = re.compile(r"[^\w.\- ]+")
 _SUFFIXES = (".csv", ".parquet")
+_MOST_NAME = 150  # bytes; file systems take 255, and replacements have longer names
 _PAGE, _FIT = "session.json", "fit.json"
 
 
@@ -192,7 +193,7 @@ class Store:
             except OcbnnError as error:
                 text = str(error).replace(f"{session.folder}/", "")
                 raise type(error)(text) from None
-            session.write(Document(title=Path(name).stem, data=data))
+            session.write(Document(title=_titled(name), data=data))
             return session
 
     def from_study(self, path: Path) -> Session:
@@ -296,10 +297,17 @@ def _document(study: Study, table: Path) -> Document:
     )
 
 
+def _titled(name: str) -> str:
+    """A study's first title: what its table is called."""
+    plain = "".join(one for one in Path(name).stem if one.isprintable())
+    return plain[:200] or "table"
+
+
 def _tame(name: str) -> str:
-    """A file's name without anything that leads elsewhere."""
-    plain = _NAME.sub("_", Path(name).name).strip(". ")
-    return plain or "table.csv"
+    """A file's name without anything that leads elsewhere, and of a usual length."""
+    plain = Path(_NAME.sub("_", Path(name).name).strip(". ") or "table.csv")
+    stem = plain.stem.encode()[:_MOST_NAME].decode(errors="ignore")
+    return f"{stem}{plain.suffix}"
 
 
 def _json(content: Any) -> bytes:

@@ -14,6 +14,8 @@ from ocbnn.studio.document import View
 
 Limits = tuple[float, float]
 
+_LEAST = 1e-100  # What is narrower is nothing to look at.
+
 _CURVE, _MAP = 161, 41
 # How far a first view looks beyond the data, as a share of their range.
 _BESIDE, _ABOVE = 0.2, 0.5
@@ -138,7 +140,7 @@ def _input_limits(
     view: View, rows: Rows, rules: Sequence[BoundRule], index: int
 ) -> Limits:
     asked = view.ranges.get(rows.schema.inputs[index])
-    if asked is not None and asked[0] < asked[1]:
+    if asked is not None and asked[1] - asked[0] > _LEAST:
         return asked
     column = rows.X[:, index]
     low, high = float(column.min()), float(column.max())
@@ -153,7 +155,7 @@ def _output_limits(view: View, rows: Rows, output: int) -> Limits:
     if rows.schema.classes is not None:
         return 0.0, 1.0
     asked = view.ranges.get(rows.schema.outputs[output])
-    if asked is not None and asked[0] < asked[1]:
+    if asked is not None and asked[1] - asked[0] > _LEAST:
         return asked
     column = rows.y[:, output].astype(float)
     low, high = float(column.min()), float(column.max())

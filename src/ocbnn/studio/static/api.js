@@ -17,8 +17,11 @@ async function answer(response) {
     // What is no JSON was not meant for people.
   }
   if (response.ok) return body;
+  if (response.status === 503) throw new ApiError(body.error || BUSY, 503, body);
   throw new ApiError(body.error || `The server answered ${response.status}.`, response.status, body);
 }
+
+const BUSY = "The studio has more to do than it can. Try again in a moment.";
 
 export const GONE = "The studio does not answer any more. Start `ocbnn studio` again and open the address that it prints; what was saved is there.";
 

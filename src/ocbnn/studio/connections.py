@@ -1,0 +1,103 @@
+"""Connections that keep the server waiting are ended, and there are only so many.
+
+uvicorn waits without end for a request's head and body, and for who asks to take the
+answer. A hundred sockets that say nothing would be enough to keep people out.
+"""
+
+import asyncio
+import dataclasses
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+@dataclasses.dataclass(frozen=True)
+class Patience:
+    """How long a connection is waited for.
+
+    Attributes:
+        head: Seconds in which a request has to say what it wants.
+        silence: Seconds in which something of a body comes, or of an answer goes.
+        rate: Bytes a second of a body, at least, once `silence` has passed.
+        most: Connections at a time.
+        look: Seconds between looks at a connection.
+    """
+
+    head: float = 10.0
+    silence: float = 20.0
+    rate: float = 4096.0
+    most: int = 256
+    look: float = 1.0
+
+
+class WatchedProtocol(H11Protocol):
+    """HTTP with people who have something to say."""
+
+    def __init__(self, *args: Any, patience: Patience, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._patience = patience
+        self._looking: asyncio.TimerHandle | None = None
+        self._state: Any = h11.IDLE
+        # When the present head or body began, its bytes, and when the last came.
+        self.since = self._heard_at = self._left_at = self.loop.time()
+        self._heard = self._unsent = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore
+        """Somebody has come; whoever has been silent for longest may have to go."""
+        super().connection_made(transport)
+        here = [one for one in self.connections if not one.transport.is_closing()]
+        if len(here) > self._patience.most:
+            waiting = [
+                one
+                for one in here
+                if isinstance(one, WatchedProtocol) and one.conn.their_state is h11.IDLE
+            ]
+            min(waiting, key=lambda one: one.since).transport.abort()
+        self._looking = self.loop.call_later(self._patience.look, self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """They are gone."""
+        if self._looking is not None:
+            self._looking.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """They have said something."""
+        self._heard += len(data)
+        self._heard_at = self.loop.time()
+        super().data_received(data)
+
+    def on_response_complete(self) -> None:
+        """They have their answer, and may ask again."""
+        self.since, self._heard = self.loop.time(), 0
+        super().on_response_complete()
+
+    def _look(self) -> None:
+        now = self.loop.time()
+        if self.conn.their_state is not self._state:
+            self._state, self.since, self._heard = self.conn.their_state, now, 0
+        if self._is_late(now):
+            self.transport.abort()
+        else:
+            self._looking = self.loop.call_later(self._patience.look, self._look)
+
+    def _is_late(self, now: float) -> bool:
+        patience = self._patience
+        unsent = self.transport.get_write_buffer_size()
+        if not unsent or unsent < self._unsent:
+            self._left_at = now
+        self._unsent = unsent
+        if now - self._left_at > patience.silence:
+            return True
+        if self._state is h11.IDLE:
+            return now - self.since > patience.head
+        if self._state is not h11.SEND_BODY:
+            return False
+        if self.flow.read_paused:
+            # It is the server that does not keep up.
+            self.since, self._heard, self._heard_at = now, 0, now
+        seconds = now - self.since
+        if now - self._heard_at > patience.silence:
+            return True
+        return seconds > patience.silence and self._heard < seconds * patience.rate
