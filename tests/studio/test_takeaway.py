@@ -9,7 +9,7 @@ import tomllib
 import polars as pl
 import pytest
 
-from ocbnn.studio.material import study_for
+from ocbnn.studio.material import rows_of, study_for
 from ocbnn.studio.sessions import Store
 from ocbnn.studio.takeaway import python_code, study_file
 
@@ -28,7 +28,9 @@ def session(request, tmp_path):
 
 def test_the_code_reads_its_table_with_what_ocbnn_brings(session):
     _, document = session.read()
-    code = python_code(document, study_for(session.folder, document), quick=True)
+    study = study_for(session.folder, document)
+    rows = rows_of(session.folder, document.data)
+    code = python_code(document, study, rows, ",", quick=True)
     assert f"It reads {document.data.file}, which is in study.zip" in code
     assert "quick look was a shorter run" in code
     # Other readers of Parquet may not be installed.

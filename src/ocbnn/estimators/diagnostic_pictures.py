@@ -63,6 +63,7 @@ def _mixing(model: Any, along: Any, target: int, at: Any) -> Any:
 
 def _trace(model: Any, target: int, at: Any) -> Any:
     from ocbnn import plots  # noqa: PLC0415
+    from ocbnn.plots.style import literal  # noqa: PLC0415
 
     _refuse_particles(model)
     X = reference_inputs(model)
@@ -82,7 +83,8 @@ def _trace(model: Any, target: int, at: Any) -> Any:
     place += f" and {more} more" * (more > 0)
     name = output_names(model)[target]
     fig = plots.figure(5.5, 6.2)
-    fig.suptitle(textwrap.fill(f"{name} at {place}", 60), fontsize="medium")
+    said = textwrap.fill(literal(f"{name} at {place}"), 60)
+    fig.suptitle(said, fontsize="medium")
     upper, lower = fig.subplots(2, 1)
     plots.chain_trace(upper, values, name=name)
     plots.rank_bars(lower, values, name=name)

@@ -12,7 +12,7 @@ from matplotlib.path import Path
 from ocbnn.core.errors import SettingError
 from ocbnn.plots import checks
 from ocbnn.plots.slices import edges, labels, placing
-from ocbnn.plots.style import CLASS_HUES, DASHES, INK, MARKERS, legend, tidy
+from ocbnn.plots.style import CLASS_HUES, DASHES, INK, MARKERS, legend, literal, tidy
 from ocbnn.plots.trace import Limits, trace
 from ocbnn.rules import AllowedClasses, BoundRule
 from ocbnn.rules.words import listing
@@ -74,7 +74,7 @@ def class_map(
             color=hue,
             edgecolors=INK,
             linewidths=0.8,
-            label=str(label),
+            label=literal(label),
             zorder=_DATA,
         )
     for i, (rule, name) in enumerate(zip(rules, labels(rules), strict=True)):
@@ -158,7 +158,7 @@ def _says(rule: BoundRule, name: str, is_empty: bool) -> str:
     if rule.rule.name is None or not isinstance(rule.claim, AllowedClasses):
         return f"“{name}”{unseen}"
     pairs = zip(rule.schema.classes or (), rule.claim.mask, strict=True)
-    return f"“{name}”: {' or '.join(str(c) for c, fits in pairs if fits)}{unseen}"
+    return f"“{name}”: {' or '.join(literal(c) for c, fits in pairs if fits)}{unseen}"
 
 
 def _check_rules(rules: Sequence[BoundRule], classes: Sequence[object]) -> None:

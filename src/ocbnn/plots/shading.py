@@ -13,7 +13,7 @@ from matplotlib.patches import PathPatch
 from ocbnn.core.errors import SettingError
 from ocbnn.plots import checks
 from ocbnn.plots.slices import edges, labels, placing, refuse_classes
-from ocbnn.plots.style import DASHES, GREEN, GREY, HATCHES, RED, legend
+from ocbnn.plots.style import DASHES, GREEN, GREY, HATCHES, RED, legend, literal
 from ocbnn.plots.trace import Inside, Limits, Outline, trace
 from ocbnn.rules import BoundRule, Expectation, Expression, Forbidden, evaluate
 from ocbnn.rules.words import listing
@@ -207,7 +207,7 @@ def _why_not(rule: BoundRule, outputs: list[int]) -> str:
         return "speaks here (custom)"
     if rule.slopes:
         return "speaks of slopes here"
-    return f"relates {listing(rule.schema.outputs[i] for i in outputs)} here"
+    return f"relates {listing(literal(rule.schema.outputs[i]) for i in outputs)} here"
 
 
 def _line(points: np.ndarray, **settings: object) -> Line2D:

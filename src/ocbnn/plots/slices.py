@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ocbnn.core.errors import SettingError
+from ocbnn.plots.style import literal
 from ocbnn.rules import BoundRule
 from ocbnn.rules.words import listing
 
@@ -50,8 +51,8 @@ def edges(rule: BoundRule, input: int) -> list[float]:
 
 
 def labels(rules: Sequence[BoundRule]) -> list[str]:
-    """Names of rules, numbered where two share one."""
-    names = [rule.name for rule in rules]
+    """Names of rules as they are drawn, numbered where two share one."""
+    names = [literal(rule.name) for rule in rules]
     return [
         name if (copy := names[:i].count(name)) == 0 else f"{name} ({copy + 1})"
         for i, name in enumerate(names)

@@ -7,6 +7,7 @@ differ in their dashes.
 """
 
 import textwrap
+import unicodedata
 from pathlib import Path
 from typing import TypedDict
 
@@ -93,10 +94,24 @@ def save(fig: Figure, path: str | Path) -> tuple[Path, Path]:
 
 def tidy(ax: Axes, names: tuple[str, str]) -> None:
     """Name the axes where nobody has, at one size, without a box around them."""
-    ax.set_xlabel(ax.get_xlabel() or names[0], fontsize=TEXT)
-    ax.set_ylabel(ax.get_ylabel() or names[1], fontsize=TEXT)
+    ax.set_xlabel(ax.get_xlabel() or literal(names[0]), fontsize=TEXT)
+    ax.set_ylabel(ax.get_ylabel() or literal(names[1]), fontsize=TEXT)
     ax.tick_params(labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def literal(text: object) -> str:
+    r"""A name of someone else's, to be drawn as it is written.
+
+    Matplotlib reads mathematics between dollars, keeps labels that begin with `_` out
+    of legends, and writes controls into SVG files, which then cannot be read.
+
+    >>> print(literal("cost [$] of $x^2$"), literal("_id"))
+    cost [\$] of \$x^2\$  _id
+    """
+    is_drawn = lambda c: unicodedata.category(c) not in ("Cc", "Cs", "Cn")
+    plain = "".join(c if is_drawn(c) else " " for c in str(text))
+    return (" " * plain.startswith("_") + plain).replace("$", r"\$")
 
 
 def legend(ax: Axes, title: str | None = None) -> None:

@@ -110,16 +110,23 @@ def read_inputs(
 
 def _origin(table: Table, name: str) -> tuple[str, str | None]:
     """The column an input comes from, and the value it stands for."""
-    column, sign, level = name.partition("=")
-    return (name, None) if name in table.names or not sign else (column, level)
+    if name in table.names or "=" not in name:
+        return name, None
+    # The column's own name may hold the sign, too.
+    signs = [place for place, sign in enumerate(name) if sign == "="]
+    known = [place for place in signs if name[:place] in table.names]
+    place = max(known, default=signs[0])
+    return name[:place], name[place + 1 :]
 
 
 def _one_hot(
     table: Table, column: str, names: Sequence[str], start: int, stop: int | None
 ) -> dict[str, np.ndarray]:
     texts = table.texts(column, start, stop)
-    known = [name for name in names if _origin(table, name)[0] == column]
-    levels = {name.partition("=")[2]: name for name in known}
+    origins = {name: _origin(table, name) for name in names}
+    levels = {
+        level: name for name, (known, level) in origins.items() if known == column
+    }
     strange = next((i for i, t in enumerate(texts) if t not in {*levels, None}), None)
     if strange is not None:
         shown = table.shown(shorten(repr(texts[strange]), 40)) or "this value"

@@ -17,7 +17,9 @@ _PLAIN = (bool, int, float, str, type(None))
 class Section(BaseModel):
     """A part of a file. Unknown keys are refused, and values are taken literally."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False
+    )
 
 
 def plain_model(

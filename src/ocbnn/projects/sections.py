@@ -3,6 +3,7 @@
 The descriptions are shown in errors and in `docs/command-line.md`.
 """
 
+import math
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -169,7 +170,9 @@ class Fit(Section):
     def _is_noise(cls, value: object) -> object:
         numbers = value if isinstance(value, list) and value else [value]
         if value in ("infer", "varies") or all(
-            isinstance(one, (int, float)) and not isinstance(one, bool) and one > 0
+            isinstance(one, (int, float))
+            and not isinstance(one, bool)
+            and 0 < one < math.inf
             for one in numbers
         ):
             return value

@@ -1,10 +1,10 @@
 """The text of a first study file: what was found, and what could be said."""
 
-import json
 import math
 from typing import TYPE_CHECKING
 
 from ocbnn.core.words import listing, shorten, spell
+from ocbnn.projects.toml import one_line, toml_value
 from ocbnn.rules.words import spell_label, spell_name, spell_number
 from ocbnn.tables import Profile
 
@@ -16,16 +16,16 @@ _WIDTH = 88
 
 def study_text(start: "Start", file: str) -> str:
     """A study file with comments for every choice in it."""
-    return "\n".join(
-        [
-            *_head(start),
-            *_data(start, file),
-            *_rules(start),
-            *_network(),
-            *_inference(),
-            *_fit(start),
-        ]
-    )
+    lines = [
+        *_head(start),
+        *_data(start, file),
+        *_rules(start),
+        *_network(),
+        *_inference(),
+        *_fit(start),
+    ]
+    # Comments tell of names and words in the table, which may hold line ends.
+    return "\n".join(map(one_line, lines))
 
 
 def _head(start: "Start") -> list[str]:
@@ -41,11 +41,11 @@ def _data(start: "Start", file: str) -> list[str]:
     lines = [
         "[data]",
         "# The table, seen from the folder of this file.",
-        f"file = {_quoted(file)}",
+        f"file = {toml_value(file)}",
         f"# The column to predict: {_about(start.profiles[start.output])}.",
-        f"output = {_quoted(start.output)}",
+        f"output = {toml_value(start.output)}",
         '# "regression" predicts a number, "classification" one of a few classes.',
-        f"task = {_quoted(start.task)}",
+        f"task = {toml_value(start.task)}",
         "# The columns to predict from.",
         "inputs = [",
     ]
@@ -55,7 +55,7 @@ def _data(start: "Start", file: str) -> list[str]:
     lines += [
         "# Inputs that hold names or codes: each of their values becomes an input",
         "# of its own, called column=value, that is 1 or 0.",
-        f"categories = {json.dumps(start.categories, ensure_ascii=False)}",
+        f"categories = {toml_value(start.categories)}",
         '# What to do with rows that lack a value: "refuse" to fit, or "drop" them.',
     ]
     if start.has_gaps:
@@ -66,8 +66,10 @@ def _data(start: "Start", file: str) -> list[str]:
 
 
 def _input(profile: Profile, start: "Start") -> str:
-    text = f"    {_quoted(profile.name)},"
-    return shorten(f"{text:<34}# {_about(profile)}{_codes(profile, start)}", _WIDTH)
+    text = f"    {toml_value(profile.name)},"
+    about = f"# {_about(profile)}{_codes(profile, start)}"
+    # Only what is said about it is cut short, never the name itself.
+    return f"{text:<34}{shorten(about, max(_WIDTH - len(text), _WIDTH // 3))}"
 
 
 def _codes(profile: Profile, start: "Start") -> str:
@@ -99,8 +101,8 @@ def _rules(start: "Start") -> list[str]:
         lines += [
             "#",
             "# [[rules]]",
-            f"# name = {_quoted(name)}",
-            f"# rule = {_quoted(rule)}",
+            f"# name = {toml_value(name)}",
+            f"# rule = {toml_value(rule)}",
             '# sampler = "like-data"',
         ]
     return [*lines, ""]
@@ -215,7 +217,3 @@ def _fit(start: "Start") -> list[str]:
             'noise = "infer"',
         ]
     return [*lines, ""]
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

@@ -20,6 +20,7 @@ from ocbnn.studio.material import (
     checked,
     first_rows,
     profiles_of,
+    rows_of,
     shown_rows,
     study_for,
 )
@@ -28,6 +29,7 @@ from ocbnn.studio.sessions import Session, Store
 from ocbnn.studio.takeaway import python_code, study_archive, study_file
 from ocbnn.studio.window import Window
 from ocbnn.tables import Profile
+from ocbnn.tables.source import delimiter_of
 
 _MEDIA = {
     "study.zip": "application/zip",
@@ -183,7 +185,10 @@ class Desk:
             return study_archive(session.folder, document, quick=quick), media
         if name == "code.py":
             study = study_for(session.folder, document)
-            return python_code(document, study, quick=quick).encode(), media
+            rows = rows_of(session.folder, document.data)
+            delimiter = delimiter_of(study.table)
+            code = python_code(document, study, rows, delimiter, quick=quick)
+            return code.encode(), media
         model = RunFolder(session.run("with")).model
         if result is None or not result.get("with") or not model.is_file():
             raise SettingError(f"{name} needs a fit. Fit first.")

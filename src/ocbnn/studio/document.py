@@ -4,11 +4,12 @@ A document may say what cannot be fitted: a person is still writing. Whether it 
 found by reading the study file made of it, as the command line would.
 """
 
-import json
 import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from ocbnn.projects.toml import one_line, toml_key, toml_value
 
 MOST_TEXT = 4000
 _MOST_RULES = 200
@@ -98,12 +99,12 @@ def study_text(document: Document, *, with_rules: bool = True) -> str:
         ("inference", document.inference),
         ("fit", document.fit),
     ]
-    title = " ".join(document.title.split())
+    title = " ".join(one_line(document.title).split())
     blocks = [f"# {title}{_MADE} Run: ocbnn fit study.toml"]
     for name, values in sections:
         blocks += _section(name, values, document)
     for rule in document.active if with_rules else ():
-        blocks.append(f"[[rules]]\nrule = {_value(rule.text)}")
+        blocks.append(f"[[rules]]\nrule = {toml_value(rule.text)}")
     return "\n\n".join(blocks) + "\n"
 
 
@@ -111,14 +112,9 @@ def _section(name: str, values: dict[str, Any], document: Document) -> list[str]
     if name == "fit" and document.data.task == "classification":
         values = {k: v for k, v in values.items() if k not in ("noise", "truncate")}
     plain = {k: v for k, v in values.items() if not isinstance(v, dict)}
-    lines = [f"{key} = {_value(value)}" for key, value in plain.items()]
+    lines = [f"{toml_key(key)} = {toml_value(one)}" for key, one in plain.items()]
     found = ["\n".join([f"[{name}]", *lines])]
     for key, inner in values.items():
         if isinstance(inner, dict):
-            found += _section(f"{name}.{key}", inner, document)
+            found += _section(f"{name}.{toml_key(key)}", inner, document)
     return found
-
-
-def _value(value: Any) -> str:
-    # What JSON writes of texts, numbers, truths and lists is TOML as well.
-    return json.dumps(value, ensure_ascii=False)

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ocbnn import plots
 from ocbnn.core.words import spell
-from ocbnn.plots.style import GREY, HUES, INK, SMALL, tidy
+from ocbnn.plots.style import GREY, HUES, INK, SMALL, literal, tidy
 from ocbnn.projects.columns import Rows
 from ocbnn.rules import BoundRule
 from ocbnn.studio.answers import answered
@@ -57,7 +57,7 @@ def draw(
         plots.legend(ax)
         ax.set_title(_TITLES[which], fontsize=9)
     if painted is not None:
-        name = f"mean of {seen.schema.outputs[seen.output]}"
+        name = f"mean of {literal(seen.schema.outputs[seen.output])}"
         fig.colorbar(painted, ax=list(axes), label=name)
     if held := _held(seen):
         fig.supxlabel(held, fontsize=SMALL, color=GREY)
@@ -130,7 +130,12 @@ def _class_lines(ax: Axes, found: dict[str, Any], seen: Window) -> None:
         low, high = (np.array(found[end][number], float) for end in ("low", "high"))
         ax.fill_between(seen.axes[0], low, high, color=color, alpha=0.13, linewidth=0)
         line = found["probability"][number]
-        ax.plot(seen.axes[0], line, color=color, label=f"{label}, with 95 % of draws")
+        ax.plot(
+            seen.axes[0],
+            line,
+            color=color,
+            label=f"{literal(label)}, with 95 % of draws",
+        )
     ax.set(xlim=seen.xlim, ylim=(0, 1))
     tidy(ax, (seen.schema.inputs[seen.shown[0]], "probability"))
 
@@ -190,7 +195,7 @@ def _regions(ax: Axes, rules: Sequence[tuple[BoundRule, str]], seen: Window) -> 
             continue
         x, y = (np.array(layer["line"][end], float) for end in "xy")
         ax.plot(x, y, color="white", linewidth=3.6, zorder=2.5)
-        label = f"“{bound.name}”: {layer['label']}"
+        label = f"“{literal(bound.name)}”: {literal(layer['label'])}"
         ax.plot(x, y, color=color, linewidth=1.8, label=label, zorder=2.6)
 
 
@@ -218,4 +223,4 @@ def _held(seen: Window) -> str:
     ]
     named = [n.replace("=", " ") for n, v in others if "=" in n and v == 1.0]
     said = ", ".join([*plain, *named])
-    return textwrap.fill(f"Others at: {said}", 110) if said else ""
+    return textwrap.fill(f"Others at: {literal(said)}", 110) if said else ""

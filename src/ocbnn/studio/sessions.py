@@ -305,9 +305,9 @@ def _titled(name: str) -> str:
 
 def _tame(name: str) -> str:
     """A file's name without anything that leads elsewhere, and of a usual length."""
-    plain = Path(_NAME.sub("_", Path(name).name).strip(". ") or "table.csv")
-    stem = plain.stem.encode()[:_MOST_NAME].decode(errors="ignore")
-    return f"{stem}{plain.suffix}"
+    plain = Path(_NAME.sub("_", Path(name).name))
+    stem = plain.stem.strip(". ").encode()[:_MOST_NAME].decode(errors="ignore")
+    return f"{stem or 'table'}{plain.suffix.lower()}"
 
 
 def _json(content: Any) -> bytes:

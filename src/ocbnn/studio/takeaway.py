@@ -4,10 +4,14 @@ import io
 import textwrap
 import zipfile
 from pathlib import Path
+from typing import Any
 
-from ocbnn.inference import PLANS
+from ocbnn.inference import Plan
+from ocbnn.projects.columns import Rows
 from ocbnn.projects.study import Study
+from ocbnn.projects.toml import one_line
 from ocbnn.studio.document import Document, study_text
+from ocbnn.tables.table import MISSING
 
 
 def study_file(document: Document, *, quick: bool) -> str:
@@ -33,8 +37,21 @@ def study_archive(folder: Path, document: Document, *, quick: bool) -> bytes:
     return content.getvalue()
 
 
-def python_code(document: Document, study: Study, *, quick: bool) -> str:
-    """A script that fits the same model."""
+def python_code(
+    document: Document, study: Study, rows: Rows, delimiter: str, *, quick: bool
+) -> str:
+    """A script that fits the same model.
+
+    Whatever a person called something is written as Python itself would write it, so
+    that it stays text.
+
+    Args:
+        document: What a person chose and wrote.
+        study: The same, checked.
+        rows: What was read of the table.
+        delimiter: What stands between the columns of a CSV file.
+        quick: Whether the last fit was a quick look.
+    """
     data, said = document.data, study.said
     kind = "OCBNNClassifier" if study.is_classification else "OCBNNRegressor"
     is_parquet = data.file.lower().endswith(".parquet")
@@ -61,7 +78,7 @@ def python_code(document: Document, study: Study, *, quick: bool) -> str:
     inputs, output = list(data.inputs), list(data.output)
     asked = output if len(output) > 1 else output[0]
     lines = [
-        f'"""{document.title}: the same fit in Python."""',
+        repr(f"{document.title}: the same fit in Python."),
         "",
         *_notes(document, study, quick),
         "",
@@ -73,10 +90,10 @@ def python_code(document: Document, study: Study, *, quick: bool) -> str:
         # pandas alone would need yet another library to read it.
         f"table = duckdb.read_parquet({data.file!r}).df()"
         if is_parquet
-        else f"table = pd.read_csv({data.file!r})",
+        else f"table = pd.read_csv({data.file!r}{_dialect(delimiter)})",
         *([f"table = table.dropna(subset={inputs + output!r})"] * _drops(document)),
         f"X = table[{inputs!r}]",
-        *_categories(document),
+        *_categories(document, rows),
         f"y = table[{asked!r}]",
         "",
         f"model = ocbnn.{kind}(",
@@ -103,7 +120,7 @@ def _notes(document: Document, study: Study, quick: bool) -> list[str]:
 
 
 def _beside(document: Document) -> str:
-    file = document.data.file
+    file = one_line(document.data.file)
     return f"# It reads {file}, which is in study.zip: keep both in one folder."
 
 
@@ -111,11 +128,21 @@ def _drops(document: Document) -> bool:
     return document.data.missing == "drop"
 
 
-def _categories(document: Document) -> list[str]:
+def _dialect(delimiter: str) -> str:
+    # pandas has other words for what is missing: a category may be called n/a.
+    missing = f", na_values={list(MISSING)!r}, keep_default_na=False"
+    return missing if delimiter == "," else f", sep={delimiter!r}{missing}"
+
+
+def _categories(document: Document, rows: Rows) -> list[str]:
     names = list(document.data.categories)
     if not names:
         return []
-    return [f"X = pd.get_dummies(X, columns={names!r}, prefix_sep='=', dtype=float)"]
+    return [
+        f"X = pd.get_dummies(X, columns={names!r}, prefix_sep='=', dtype=float)",
+        # pandas puts them last, and another order is another model.
+        f"X = X[{list(rows.schema.inputs)!r}]",
+    ]
 
 
 def _rule_list(document: Document) -> str:
@@ -126,10 +153,16 @@ def _rule_list(document: Document) -> str:
 def _inference(document: Document, study: Study) -> str:
     if isinstance(study.inference, str):
         return repr(study.inference)
-    asked = {k: v for k, v in document.inference.items() if k != "algorithm"}
-    for key in ("batch_size", "refine"):
-        asked.pop(key, None)
-    if any(isinstance(value, dict) for value in asked.values()):
-        return f"ocbnn.{study.inference!r}"
-    name = PLANS[str(document.inference.get("algorithm", "nuts")).lower()].__name__
-    return f"ocbnn.{name}({', '.join(f'{k}={v!r}' for k, v in asked.items())})"
+    return _plan(study.inference, document.inference)
+
+
+def _plan(plan: Plan, asked: dict[str, Any]) -> str:
+    """A plan with the settings that were asked for, as they were understood."""
+    settings = []
+    for key, value in asked.items():
+        if key in ("algorithm", "batch_size", "refine"):
+            continue
+        found = getattr(plan, key)
+        inner = isinstance(found, Plan) and isinstance(value, dict)
+        settings.append(f"{key}={_plan(found, value) if inner else repr(found)}")
+    return f"ocbnn.{type(plan).__name__}({', '.join(settings)})"

@@ -80,7 +80,7 @@ def find_source(base: Database, path: Path, most: int, *, quoting: bool) -> Sour
             check_cells(base.connection, path, base.names[path], len(names))
         return Source(_checked(names, path, most, quoting), query, values)
     first = _first_line(path)
-    delimiter = max(_DELIMITERS, key=first.count)
+    delimiter = _delimiter(first)
     fields = _fields(first, delimiter, path)
     names = _checked([name.strip() for name in fields], path, most, quoting)
     columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
@@ -92,6 +92,16 @@ def find_source(base: Database, path: Path, most: int, *, quoting: bool) -> Sour
     packing = "gzip" if path.name.lower().endswith(".gz") else "none"
     values = {"file": base.names[path], "delimiter": delimiter, "packing": packing}
     return Source(names, query, values)
+
+
+def delimiter_of(path: Path) -> str:
+    """What stands between the columns of a CSV file; a comma for Parquet, too."""
+    is_parquet = path.name.lower().endswith(".parquet")
+    return "," if is_parquet else _delimiter(_first_line(path))
+
+
+def _delimiter(first: str) -> str:
+    return max(_DELIMITERS, key=first.count)
 
 
 def _beside(path: Path) -> list[str]:

@@ -1,0 +1,293 @@
+"""Names that are code, markup or mathematics to someone stay names in what is written.
+
+Titles, columns, categories and rules are called whatever people like. What is generated
+from them parses, says the same as for harmless names, and nothing else.
+"""
+
+import ast
+import csv
+import io
+import subprocess
+import sys
+import tomllib
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import ocbnn
+from ocbnn import plots
+from ocbnn.core.errors import SettingError
+from ocbnn.plots.style import literal
+from ocbnn.projects.columns import Rows
+from ocbnn.projects.fitting import fit_study
+from ocbnn.projects.source import Source
+from ocbnn.projects.starting import start_study
+from ocbnn.projects.study import read_study, study_of
+from ocbnn.projects.toml import toml_value
+from ocbnn.rules import Schema
+from ocbnn.rules.words import spell_name
+from ocbnn.studio.document import DataChoice, Document, RuleLine, study_text, title_in
+from ocbnn.studio.material import rows_of, study_for
+from ocbnn.studio.report import report_page
+from ocbnn.studio.sessions import Store
+from ocbnn.studio.takeaway import python_code, study_archive, study_file
+
+NASTY = (
+    'a""";import os;os.system("touch PWNED");"""',
+    "C:\\users\\me",
+    "ends in \\",
+    "'''\"'",
+    'x\n"""\nimport os\nos.system("touch PWNED")',
+    "\r\nimport os",
+    "coding: utf-7",
+    '"]\n[fit]\nseed = 9\n#',
+    "'] = 1 # {0} %s ${x}",
+    "</pre></title><script>alert(1)</script>",
+    "<!-- --> ]]> &lt;",
+    "$x^{2$ and \\frac{$",
+    "cost [$]",
+    "_hidden",
+    "\x00\x01\x1b[31m\x7f\x85",
+    "\u2028\u2029\u202e\ufeff",
+    "`a``b`",
+    "if then",
+    "x.y=z",
+    "  spaces  ",
+)
+names = st.one_of(
+    st.sampled_from(NASTY),
+    st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=40),
+)
+
+
+def document_of(title, inputs, category, output):
+    data = DataChoice(
+        file="t.csv",
+        inputs=[*inputs, category],
+        output=[output],
+        task="regression",
+        categories=[category],
+    )
+    rule = f"low: {spell_name(output)} >= 0"
+    return Document(
+        title=title[:200],
+        data=data,
+        rules=[RuleLine(id="r1", text=rule)],
+        network={"hidden": [3], "scales": {inputs[0]: [0.0, 1.0]}},
+        inference={
+            "algorithm": "warm-start",
+            "iterations": 10,
+            "sampler": {"algorithm": "nuts", "chains": 1, "draws": 5},
+        },
+    )
+
+
+def code_of(document, levels):
+    study = study_of(Source(Path("study.toml"), study_text(document), Path()))
+    choice = document.data
+    inputs = [n for n in choice.inputs if n not in choice.categories]
+    expanded = (*inputs, *(f"{choice.categories[0]}={level}" for level in levels))
+    schema = Schema(expanded, tuple(choice.output))
+    rows = Rows(np.zeros((1, len(expanded))), np.zeros((1, 1)), schema, 0, np.arange(1))
+    return python_code(document, study, rows, ",", quick=False)
+
+
+def statements(code):
+    """The kinds of all statements and calls, without any text."""
+    kinds = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Constant):
+            continue
+        kinds.append((type(node).__name__, getattr(node, "attr", "")))
+    return kinds
+
+
+HARMLESS = document_of("title", ["a", "b"], "c", "y")
+
+
+@settings(max_examples=60, deadline=None)
+@given(title=names, columns=st.lists(names, min_size=4, max_size=4, unique=True))
+def test_code_of_hostile_names_is_the_code_of_harmless_ones(title, columns):
+    (*inputs, category, output), levels = columns, NASTY[:3]
+    document = document_of(title, inputs, category, output)
+    code = code_of(document, levels)
+    assert statements(code) == statements(code_of(HARMLESS, levels))
+    code.encode()
+    parsed = ast.parse(code)
+    assert ast.get_docstring(parsed, clean=False) == (
+        f"{document.title}: the same fit in Python."
+    )
+    constants = [n.value for n in ast.walk(parsed) if isinstance(n, ast.Constant)]
+    for name in (*inputs, category, output):
+        assert name in constants
+    # Python itself must read it from bytes: a comment may name an encoding.
+    compile(code.encode(), "code.py", "exec")
+
+
+@settings(max_examples=60, deadline=None)
+@given(title=names, columns=st.lists(names, min_size=4, max_size=4, unique=True))
+def test_study_files_of_hostile_names_say_what_was_meant(title, columns):
+    *inputs, category, output = columns
+    document = document_of(title, inputs, category, output)
+    for text in (study_text(document), study_file(document, quick=True)):
+        found = tomllib.loads(text)
+        assert found.keys() == {"data", "network", "inference", "fit", "rules"}
+        assert found["data"] == document.data.model_dump()
+        assert found["network"] == document.network
+        assert found["inference"] == document.inference
+        assert found["fit"] == {"seed": 0}
+        assert [one["rule"] for one in found["rules"]] == [document.rules[0].text]
+    kept = title_in(study_text(document))
+    assert kept is None or kept.split() == kept.split(" ")
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_a_rules_name_is_a_name_or_refused(name):
+    text = f"{study_text(HARMLESS)}name = {toml_value(name)}\n"
+    text = text.replace("low: ", "")
+    source = Source(Path("study.toml"), text, Path())
+    if name == "_hidden":
+        assert study_of(source).rules[0].name == name
+        return
+    with pytest.raises(SettingError, match="a rule's name is made of letters"):
+        study_of(source)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_first_study_file_of_a_hostile_table_reads_back(tmp_path, ending):
+    columns = [n.strip() for n in NASTY if ending == "parquet" or n.isprintable()]
+    table = {
+        name: [float(i + j) ** 0.5 for i in range(12)] for j, name in enumerate(columns)
+    }
+    table["words"] = [NASTY[4], NASTY[7], "plain"] * 4
+    table["words, too"] = ["\r\n[fit]\nseed = 9", "x", "y"] * 4
+    table["long " * 30] = [1.5, 2.5, 4.0] * 4
+    table["y"] = [0.1 * i for i in range(12)]
+    path = tmp_path / 'a""";import os; #.csv'.replace("csv", ending)
+    if ending == "parquet":
+        pl.DataFrame(table).write_parquet(path)
+    else:
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(table)
+            writer.writerows(zip(*table.values(), strict=True))
+    out = tmp_path / "study.toml"
+    start = start_study(path, out, output="y", force=False)
+    study = read_study(out)
+    assert study.said.data.inputs == start.inputs
+    assert {*start.inputs} | {*start.left_out} >= {*columns, "words", "words, too"}
+    assert study.said.data.file == path.name
+    assert study.said.fit.seed == 0
+    assert tomllib.loads(out.read_text()).keys() == {
+        "data",
+        "network",
+        "inference",
+        "fit",
+    }
+
+
+@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+def test_code_of_a_hostile_table_gives_the_same_numbers(tmp_path):
+    store = Store(tmp_path / "studio")
+    content = io.StringIO()
+    writer = csv.writer(content, delimiter=";")
+    shown = ["kind='\"", NASTY[1], "$x$", 'y"]']
+    writer.writerow(shown)
+    words = ["n/a", 'b"""', "c\\"]
+    for i in range(30):
+        writer.writerow([words[i % 3], i / 10, (i % 5) / 5, i / 20 + i % 3])
+    name = 'a""";import os;os.system("touch PWNED");""".csv'
+    session = store.from_table(name, content.getvalue().encode())
+    _, document = session.read()
+    assert (document.data.categories, document.title) == (shown[:1], name[:-4])
+    plan = {"algorithm": "laplace", "draws": 20, "iterations": 50}
+    document = document.model_copy(
+        update={"inference": plan, "network": {"hidden": [4]}, "fit": {"seed": 3}}
+    )
+    session.write(document)
+    study = study_for(session.folder, document)
+    rows = rows_of(session.folder, document.data)
+    code = python_code(document, study, rows, ";", quick=False)
+    (session.folder / "code.py").write_bytes(
+        code.encode() + b"\nprint('MEAN', model.predict(X).sum())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "code.py"],
+        cwd=session.folder,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    ours = fitted_sum(session, rows, tmp_path / "out")
+    np.testing.assert_allclose(float(done.stdout.rpartition("MEAN ")[2]), ours)
+    assert not list(tmp_path.rglob("PWNED"))
+    archive = study_archive(session.folder, document, quick=False)
+    assert b"../" not in archive
+
+
+def fitted_sum(session, rows, out):
+    fit_study(session.study, out, progress=False)
+    return ocbnn.load(out / "model.ocbnn").predict(rows.X).sum()
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_pictures_show_names_as_they_are_written(tmp_path, name):
+    fig = plots.figure(4, 3)
+    ax = fig.add_subplot()
+    x = np.linspace(0, 1, 5)
+    ax.plot(x, x, label=literal(name))
+    plots.style.tidy(ax, (name, name))
+    plots.legend(ax)
+    png, svg = plots.save(fig, tmp_path / "figure")
+    assert png.stat().st_size > 0
+    ET.fromstring(svg.read_bytes())
+    (drawn,) = ax.get_legend().get_texts()
+    assert (
+        drawn.get_text().replace("\\$", "$").split()
+        == literal(name).replace("\\$", "$").split()
+    )
+    for text in (ax.xaxis.label, drawn):
+        assert text._preprocess_math(text.get_text())[1] is False
+        assert text._preprocess_math(text.get_text())[0].count("$") == name.count("$")
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_a_report_of_hostile_names_has_the_tags_of_a_harmless_one(name):
+    def page(word):
+        one = {
+            "verdict": {"status": word, "sentences": [word]},
+            "rules": [{"rule": word, "text": word, "violation": 0.5}],
+            "scores": {f"{word} rmse": 1.0},
+        }
+        result = {"with": one, "rows": word, "report": word, "conflicts": word}
+        document = document_of(word, [word, "b b"], "c c", "y y")
+        return report_page(document, result, b"", stale=True)
+
+    assert page(name).count("<") == page("harmless").count("<")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x" * 300 + ".csv",
+        "é" * 200 + ".csv",
+        "../../up.csv",
+        "..csv/../.csv.csv",
+        "a\x00b\n.csv",
+        ".csv.csv",
+        "q\"uo'te.CSV",
+        "   .csv",
+    ],
+)
+def test_an_uploaded_table_has_a_tame_name(tmp_path, name):
+    session = Store(tmp_path / "studio").from_table(name, b"x,y\n1,2\n2,4\n3,7\n")
+    _, document = session.read()
+    assert (session.folder / document.data.file).is_file()
+    assert len(document.data.file.encode()) < 250
+    assert document.data.file.endswith(".csv")
+    assert not set(document.data.file) & set("/\\\"'\n\x00")
+    assert len(list((tmp_path / "studio").iterdir())) == 1
