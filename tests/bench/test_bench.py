@@ -1,6 +1,7 @@
 """Benchmarks: what they count, and that each case runs."""
 
 import json
+from itertools import islice
 
 import jax
 import jax.numpy as jnp
@@ -106,15 +107,11 @@ def test_a_hundred_rules_are_of_several_kinds_and_have_their_points():
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(
-            lambda: svgd.share_of_products("svgd", TINY, 1), marks=pytest.mark.slow
-        ),
-        pytest.param(lambda: svgd.growth("many", (2, 4), 1), marks=pytest.mark.slow),
+        lambda: svgd.share_of_products("svgd", TINY, 1),
+        lambda: svgd.growth("many", (2, 4), 1),
         lambda: predict.share_of_a_pass("predict", 20, 1),
         pytest.param(lambda: predict.memory("predict", 40, 1), marks=pytest.mark.slow),
-        pytest.param(
-            lambda: rules.cost_of_rules("rules", (1, 3), 1), marks=pytest.mark.slow
-        ),
+        lambda: rules.cost_of_rules("rules", (1, 3), 1),
         pytest.param(lambda: start.beginnings("start", 1), marks=pytest.mark.slow),
         pytest.param(lambda: nuts.beside_others("nuts", 1), marks=pytest.mark.slow),
     ],
@@ -128,6 +125,18 @@ def test_every_case_runs_and_finds_numbers(case, monkeypatch):
     for one in found:
         assert np.isfinite(one.value).all()
         assert one.value.low <= one.value.middle <= one.value.high
+
+
+def test_the_cases_of_processes_and_other_libraries_run_daily_in_short(monkeypatch):
+    monkeypatch.setattr(start, "_CODE", dict.fromkeys(start._CODE, "pass"))
+    monkeypatch.setattr(start, "_FIT", "pass")
+    monkeypatch.setattr(nuts, "_EFFORT", others.Effort(2, 20, 20, 0.8))
+    first = lambda *args: islice(others.others(*args), 1)
+    monkeypatch.setattr(nuts, "others", first)
+    found = [*start.beginnings("start", 1), *nuts.beside_others("nuts", 1)]
+    assert {one.case for one in found} == {"start", "nuts"}
+    assert all(np.isfinite(one.value).all() for one in found)
+    assert predict.peak_of_summary(20, (3, 4, 2), 5) > 50e6
 
 
 def test_memory_that_grows_with_rows_beyond_inputs_and_outputs_is_seen(monkeypatch):
@@ -163,7 +172,6 @@ def test_rates_are_compared_seed_by_seed_and_chains_that_disagree_are_told():
     assert found["effective draws of ours"].value == Spread(8.0, 2.0, 30.0)
 
 
-@pytest.mark.slow
 def test_hmc_runs_beside_a_bare_loop(monkeypatch):
     monkeypatch.setattr(hmc, "_MOVES", 4)
     found = list(hmc.beside_a_bare_loop("hmc", 1))

@@ -80,7 +80,6 @@ def test_the_page_is_narrow_and_the_dictionary_is_json(report):
         report["x"]
 
 
-@pytest.mark.slow
 def test_a_second_fit_tells_what_weights_cannot(model):
     plain = model.conflicts()["cap"]
     assert plain.held_out is None
@@ -92,7 +91,6 @@ def test_a_second_fit_tells_what_weights_cannot(model):
     assert "lower with it" in " ".join(again.sentences())
 
 
-@pytest.mark.slow
 def test_evidence_is_even_for_a_rule_that_says_nothing():
     model = fitted("wide: if -2 <= dose <= 2 then -900 <= effect <= 900", hidden=(2,))
     factor = model.conflicts(evidence=POPULATIONS)["wide"].evidence
@@ -105,7 +103,6 @@ def test_a_name_that_is_taken_is_refused(model):
         model.conflicts("cap: if 0 <= dose <= 1 then effect >= 0")
 
 
-@pytest.mark.slow
 def test_classes_and_expectations_have_rows_too():
     clinic = OCBNNClassifier(
         "odd: if 1 <= x <= 2 then y in {low} [weight=1]",

@@ -203,7 +203,6 @@ def test_classes_follow_rules_and_probabilities_add_up():
     assert model.check_rules()[0].violation < 0.05
 
 
-@pytest.mark.slow
 def test_prior_probabilities_of_classes_add_up():
     labels = np.where(Y > 0, "treat", "wait")
     prior = OCBNNClassifier(hidden=(8,), inference=STEIN, random_state=0).sample_prior(

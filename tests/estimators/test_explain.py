@@ -201,7 +201,6 @@ def test_among_several_inputs_the_one_that_tells_where_it_binds_is_named():
     assert place.share == 1.0
 
 
-@pytest.mark.slow
 def test_classes_have_probabilities_that_a_rule_narrows():
     clinic = OCBNNClassifier(
         [

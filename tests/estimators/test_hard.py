@@ -168,6 +168,15 @@ def test_a_slope_rule_that_is_hard_holds_for_the_mean():
     assert (check.violation, check.prediction_violation) == (0.0, 0.0)
 
 
+def test_hard_slopes_choose_draws_and_leave_values_alone():
+    rule = "if -1 <= x <= 1 then d(y, x) >= -0.2 [strength=hard]"
+    model = regressor(rule).fit(X, Y, refine=False)
+    assert 20 <= model.held_.holding < model.held_.draws
+    (check,) = model.check_rules(X=NEW)
+    assert check.violation == 0.0
+    assert model.predict(NEW).shape == (len(NEW),)
+
+
 POSITIVE = "if 3 <= x <= 4 then y > 0 [strength=hard]"
 
 

@@ -23,15 +23,13 @@ RULE = "if -0.5 <= x <= 0.5 then y >= 1.5 [strength=1000]"
 SLOW = pytest.mark.slow
 PLANS = [
     pytest.param(MCLMC(chains=2, warmup=800, draws=50), marks=SLOW),
-    pytest.param(
-        AdjustedMCLMC(chains=2, warmup=200, draws=50, max_steps=50), marks=SLOW
-    ),
+    AdjustedMCLMC(chains=2, warmup=200, draws=50, max_steps=50),
     WarmStart(sampler=MCLMC(chains=2, warmup=500, draws=50), iterations=500),
     pytest.param(SGLD(chains=2, warmup=1000, draws=50, climb=500), marks=SLOW),
-    pytest.param(SGHMC(chains=2, warmup=1000, draws=50, climb=500), marks=SLOW),
+    SGHMC(chains=2, warmup=1000, draws=50, climb=500),
     VI(iterations=2000, draws=50, local=True),
-    pytest.param(Ensemble(members=10, iterations=1000), marks=SLOW),
-    pytest.param(Laplace(chains=2, iterations=1500, draws=25), marks=SLOW),
+    Ensemble(members=10, iterations=1000),
+    Laplace(chains=2, iterations=1500, draws=25),
 ]
 
 
@@ -62,7 +60,6 @@ def test_every_algorithm_follows_data_and_rule(plan):
     assert plan.label.split()[0] in str(fitted.report())
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
 def test_auto_says_what_it_chose_and_keeps_it_when_saved(tmp_path):
     rows = slice(None, None, 4)
@@ -82,7 +79,6 @@ def test_only_algorithms_that_take_batches_take_a_batch_size():
         model(inference="mclmc", batch_size=5).fit(X, Y)
 
 
-@pytest.mark.slow
 def test_an_algorithm_that_takes_batches_is_given_them():
     plan = SGHMC(chains=1, warmup=20, draws=5, thin=1, climb=0)
     with pytest.warns(ocbnn.core.errors.InferenceWarning):

@@ -97,7 +97,6 @@ def test_diagnostics_can_be_drawn(model):
             model.plot_diagnostics("trace", at=wrong)
 
 
-@pytest.mark.slow
 def test_particles_report_their_distance_and_no_r_hat():
     stein = regressor(LOW, inference=SVGD(particles=12, iterations=100)).fit(X, Y)
     report = stein.report()
@@ -129,7 +128,6 @@ def test_populations_report_their_evidence_and_temperature(without_rules):
     assert report.rules == ()
 
 
-@pytest.mark.slow
 def test_a_classifier_reports_each_class():
     clinic = OCBNNClassifier(
         "if 3 <= x <= 4 then y in {low} [weight=1]",

@@ -159,7 +159,6 @@ def test_every_setting_comes_back(tmp_path):
     assert back.check_rules() == made.check_rules()
 
 
-@pytest.mark.slow
 def test_smc_and_unstandardised_columns_come_back(tmp_path):
     plan = SMC(chains=1, particles=8, moves=1, steps=2, polish=1, warmup=5)
     made = fitted((), inference=plan, standardize=False)
@@ -252,7 +251,6 @@ def test_rules_in_python_code_are_left_out_and_handed_over_again(tmp_path):
         ocbnn.load(tmp_path / "m", rules=BOX)
 
 
-@pytest.mark.slow
 def test_a_sampler_of_ones_own_is_left_out_and_handed_over_again(tmp_path):
     sampler = lambda key, count: jax.random.uniform(key, (count, 1))
     x, y = ocbnn.inputs("x"), ocbnn.outputs("y")
@@ -264,7 +262,6 @@ def test_a_sampler_of_ones_own_is_left_out_and_handed_over_again(tmp_path):
     assert ocbnn.load(tmp_path / "m", rules=rule).check_rules() == made.check_rules()
 
 
-@pytest.mark.slow
 def test_an_optimiser_is_left_out_and_handed_over_again(tmp_path):
     plan = dataclasses.replace(QUICK, optimiser=optax.adam(0.1))
     made = fitted(inference=plan)

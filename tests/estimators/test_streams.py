@@ -57,7 +57,6 @@ def test_a_file_gives_the_model_that_memory_gives(models):
     assert here.verdict_ == there.verdict_
 
 
-@pytest.mark.slow
 def test_a_classifier_reads_labels_from_a_file(tmp_path):
     X, y = table()
     labels = np.where(y > 0.3, "high", np.where(y < -0.3, "low", "middle"))
@@ -69,7 +68,6 @@ def test_a_classifier_reads_labels_from_a_file(tmp_path):
     assert there.predict(X[:9]).tolist() == here.predict(X[:9]).tolist()
 
 
-@pytest.mark.slow
 def test_what_is_looked_at_is_some_of_the_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "LOOKED_AT", 50)
     X, y = table()

@@ -21,8 +21,6 @@ from ocbnn.priors import WeightPrior
 from ocbnn.studies.toys import TOYS
 from tests.posterior.targets import LINE, fig1_left, terms
 
-pytestmark = pytest.mark.slow
-
 ASKED = jnp.linspace(-3.0, 3.0, 10)[:, None]
 # A rule for one side of the box is, on that side, the box's own rule.
 SIDES = {"both": "not (-5 <= y <= 3)", "below": "y <= -5", "above": "y >= 3"}
@@ -84,6 +82,15 @@ def rough(side):
     return sample(ROUGH, fig2_right(side), jax.random.key(1))
 
 
+def test_every_density_that_is_compared_can_be_drawn_from():
+    few = SMC(particles=8, moves=1, steps=2, polish=1, chains=2)
+    for side in SIDES:
+        drawn = sample(few, fig2_right(side), jax.random.key(0))
+        assert np.isfinite(drawn.log_evidence).all()
+        assert np.isfinite(values(fig2_right(side), drawn.positions)).all()
+
+
+@pytest.mark.slow
 def test_smc_nuts_and_long_hmc_agree_between_two_forbidden_regions():
     assert_agree(
         fig1_left(),
@@ -93,6 +100,7 @@ def test_smc_nuts_and_long_hmc_agree_between_two_forbidden_regions():
     )
 
 
+@pytest.mark.slow
 def test_smc_nuts_and_long_hmc_agree_on_functions_above_the_box():
     assert_agree(
         fig2_right("above"),
@@ -102,6 +110,7 @@ def test_smc_nuts_and_long_hmc_agree_on_functions_above_the_box():
     )
 
 
+@pytest.mark.slow
 def test_a_rule_for_one_side_is_the_boxs_rule_on_that_side():
     for side in ("below", "above"):
         positions = rough(side).stacked()
@@ -112,12 +121,14 @@ def test_a_rule_for_one_side_is_the_boxs_rule_on_that_side():
         assert np.allclose(own, both, atol=0.01)
 
 
+@pytest.mark.slow
 def test_nearly_all_mass_around_the_box_is_above_it():
     above, below = rough("above").log_evidence, rough("below").log_evidence
     print("log evidence above", above, "below", below)
     assert np.min(above) > np.max(below) + 30
 
 
+@pytest.mark.slow
 def test_smc_finds_the_side_of_the_box_that_has_the_mass():
     middle = values(fig2_right("both"), rough("both").positions, jnp.zeros((1, 1)))
     shares = (middle[..., 0] > 3).mean(axis=1)

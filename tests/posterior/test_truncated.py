@@ -9,7 +9,7 @@ from scipy.stats import norm, truncnorm
 
 from ocbnn.core.errors import DataError, SettingError
 from ocbnn.estimators import OCBNNRegressor
-from ocbnn.inference import HMC
+from ocbnn.inference import HMC, SVGD
 from ocbnn.posterior import GaussianNoise, TruncatedGaussian
 from ocbnn.posterior.truncated import log_mass
 from ocbnn.predictive import truncated
@@ -175,6 +175,15 @@ def test_a_truncated_model_predicts_nothing_beyond_the_limits():
     expected = truncnorm.stats(-functions / 0.1, INF, functions, 0.1)[0].mean(axis=0)
     np.testing.assert_allclose(mean, expected, rtol=1e-5)
     assert limited.sample_prior(X[:3], count=5).shape == (5, 3)
+
+
+@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+def test_a_truncated_model_answers_within_its_limits():
+    limited = regressor(truncate=True, inference=SVGD(particles=8, iterations=5))
+    limited.fit(X, Y)
+    assert [ends.tolist() for ends in limited.limits_] == [[0.0], [INF]]
+    assert limited.predict_interval(X)[0].min() >= 0
+    assert limited.predict(X).min() > 0
 
 
 def test_limits_that_data_break_or_nobody_set_are_refused():

@@ -32,7 +32,6 @@ def small(monkeypatch):
     monkeypatch.setitem(runner._STUDIES, "algorithms", study)
 
 
-@pytest.mark.slow
 def test_a_tiny_run_keeps_the_contract(small, tmp_path):
     lines = []
     (result,) = reproduce("algorithms", quick=True, out=tmp_path, say=lines.append)

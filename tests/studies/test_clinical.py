@@ -91,7 +91,6 @@ def test_the_papers_columns_are_given_in_both_readings():
     assert described["bnn"]["filtered"]["train"]["viol"] is None
 
 
-@pytest.mark.slow
 def test_a_small_run_keeps_the_contract(tmp_path, monkeypatch):
     small = lambda **_: SVGD(particles=4, iterations=3, learning_rate=0.01)
     monkeypatch.setattr(clinical, "SVGD", small)

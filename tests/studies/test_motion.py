@@ -162,7 +162,6 @@ def test_the_papers_settings_are_the_papers(problem):
     np.testing.assert_allclose(share.mean(axis=0), 0.5, atol=0.06)
 
 
-@pytest.mark.slow
 def test_figure_three_shows_five_points_ten_frames_apart(monkeypatch):
     plan = SVGD(particles=8, iterations=200)
     tiny = dataclasses.replace(PRESETS["best"], quick=plan)

@@ -47,7 +47,6 @@ def test_numbers_are_those_of_the_mixture_of_draws(small):
     assert 0 < numbers["violation"] < 1
 
 
-@pytest.mark.slow
 def test_a_tiny_run_keeps_the_contract(small, tmp_path):
     lines = []
     (result,) = reproduce("uci", quick=True, seed=3, out=tmp_path, say=lines.append)

@@ -1,7 +1,6 @@
 """The study of the worst case: its problems, and a tiny run that keeps the contract."""
 
 import numpy as np
-import pytest
 
 from ocbnn.inference import SVGD
 from ocbnn.rules import parse_rule
@@ -23,7 +22,6 @@ def test_every_problem_has_the_inputs_it_says_and_one_rule():
     assert names_for("worst-case") == ["worst-case"]
 
 
-@pytest.mark.slow
 def test_a_tiny_run_has_both_strengths_in_its_table():
     study = WorstCaseStudy(
         SVGD(particles=4, iterations=10), {"gap": PROBLEMS["gap"]}, points=100

@@ -70,6 +70,15 @@ def person(studio, number, until):
     return found
 
 
+def test_a_few_people_at_once_are_all_answered(studio):
+    until = time.monotonic() + 3
+    with ThreadPoolExecutor(3) as pool:
+        people = [pool.submit(person, studio, number, until) for number in range(3)]
+        answers = [one.result() for one in people]
+    assert all(answers)
+    assert [one for each in answers for one in each if one[1] != 200] == []
+
+
 @pytest.mark.slow
 def test_fifty_people_disturb_neither_the_server_nor_each_other(tmp_path):
     with running(tmp_path / "studio") as studio:
