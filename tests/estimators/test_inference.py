@@ -23,10 +23,12 @@ RULE = "if -0.5 <= x <= 0.5 then y >= 1.5 [strength=1000]"
 SLOW = pytest.mark.slow
 PLANS = [
     pytest.param(MCLMC(chains=2, warmup=800, draws=50), marks=SLOW),
-    AdjustedMCLMC(chains=2, warmup=200, draws=50, max_steps=50),
+    pytest.param(
+        AdjustedMCLMC(chains=2, warmup=200, draws=50, max_steps=50), marks=SLOW
+    ),
     WarmStart(sampler=MCLMC(chains=2, warmup=500, draws=50), iterations=500),
     pytest.param(SGLD(chains=2, warmup=1000, draws=50, climb=500), marks=SLOW),
-    SGHMC(chains=2, warmup=1000, draws=50, climb=500),
+    pytest.param(SGHMC(chains=2, warmup=1000, draws=50, climb=500), marks=SLOW),
     VI(iterations=2000, draws=50, local=True),
     Ensemble(members=10, iterations=1000),
     Laplace(chains=2, iterations=1500, draws=25),
@@ -60,6 +62,7 @@ def test_every_algorithm_follows_data_and_rule(plan):
     assert plan.label.split()[0] in str(fitted.report())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
 def test_auto_says_what_it_chose_and_keeps_it_when_saved(tmp_path):
     rows = slice(None, None, 4)

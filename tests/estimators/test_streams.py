@@ -68,6 +68,7 @@ def test_a_classifier_reads_labels_from_a_file(tmp_path):
     assert there.predict(X[:9]).tolist() == here.predict(X[:9]).tolist()
 
 
+@pytest.mark.slow
 def test_what_is_looked_at_is_some_of_the_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "LOOKED_AT", 50)
     X, y = table()
