@@ -41,10 +41,22 @@ export function faded(hex, alpha) {
   return `rgba(${r},${g},${b},${alpha})`;
 }
 
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "{": "&#123;" };
+
+/**
+ * People's words as they are. Plotly takes tags in texts for markup and for links, and
+ * what stands in braces after a percent sign for something to fill in.
+ */
+export const plain = (text) => String(text).replace(/\s/g, " ").replace(/[&<>{]/g, (sign) => ENTITIES[sign]);
+
+const LONGEST = 80;
+
+const shortened = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);
+
 export function axis(title, range) {
   const { ink, grid, quiet } = look();
   return {
-    title: { text: title, font: { size: 14, color: ink }, standoff: 8 },
+    title: { text: plain(shortened(String(title))), font: { size: 14, color: ink }, standoff: 8 },
     range,
     gridcolor: grid,
     linecolor: quiet,

@@ -3,7 +3,7 @@
 import { byId, el } from "./dom.js";
 import { catchEdges } from "./edges.js";
 import { axis, faded, hue, page } from "./look.js";
-import { endsOf, functionTraces, layerTraces, rowTraces } from "./traces.js";
+import { belowClasses, endsOf, functionTraces, layerTraces, rowTraces } from "./traces.js";
 import { isClasses, labelsOf, rowsShown, viewOf } from "./view.js";
 
 const { Plotly } = window;
@@ -58,7 +58,7 @@ export class Plot {
   get ranges() {
     const view = viewOf(this.store);
     const [first, second] = view.along;
-    const y = second ? view.ranges[second] : isClasses(this.store) ? [-0.16, 1.03] : view.ranges[view.output];
+    const y = second ? view.ranges[second] : isClasses(this.store) ? [belowClasses(this.#labels().length), 1.03] : view.ranges[view.output];
     return { x: view.ranges[first], y };
   }
 

@@ -1,6 +1,6 @@
 /** Functions, rows and rules as Plotly traces. */
 
-import { SYMBOLS, classHue, faded, hue, look } from "./look.js";
+import { SYMBOLS, classHue, faded, hue, look, plain } from "./look.js";
 import { show } from "./dom.js";
 
 /** @typedef {{name: string, colour: string, dash: string}} Style */
@@ -61,9 +61,9 @@ function classes(found, style, withLegend) {
     const colour = classHue(found.classes, k);
     const line = {
       type: "scatter", mode: "lines", x: found.x, y: found.probability[k],
-      name: String(label), legendgroup: `class-${label}`, showlegend: withLegend,
+      name: plain(label), legendgroup: `class-${label}`, showlegend: withLegend,
       line: { width: 2.4, color: colour, dash: style.dash },
-      hovertemplate: `${label}: %{y:.1%}, ${style.name}<extra></extra>`,
+      hovertemplate: `${plain(label)}: %{y:.1%}, ${style.name}<extra></extra>`,
     };
     if (!found.low?.[k] || !found.high?.[k]) return [line];
     return [band(found.x, found.low[k], found.high[k], colour, 0.13), line];
@@ -86,7 +86,7 @@ function likely(found) {
     z: best.map((row) => row.map(({ k, share }) => k + 0.98 * depth(share))),
     zmin: 0, zmax: count,
     colorscale: found.classes.flatMap((_, k) => [[k / count, ground], [(k + 0.99) / count, classHue(found.classes, k)]]).concat([[1, classHue(found.classes, count - 1)]]),
-    text: best.map((row) => row.map(({ k, share }) => `${found.classes[k]}: ${Math.round(100 * share)} %`)),
+    text: best.map((row) => row.map(({ k, share }) => `${plain(found.classes[k])}: ${Math.round(100 * share)} %`)),
     hovertemplate: "%{text}<extra></extra>",
   };
 }
@@ -106,10 +106,10 @@ function surface(found, { chosen, output, ends }) {
   if (found.kind === "class-map") {
     const k = Math.max(0, found.classes.map(String).indexOf(chosen));
     const z = found.probability[k];
-    const title = `probability of ${found.classes[k]}`;
+    const title = plain(`probability of ${found.classes[k]}`);
     return { ...base, z, zmin: 0, zmax: 1, colorbar: { ...bar, title: { ...bar.title, text: title } }, hovertemplate: `${title}: %{z:.1%}<extra></extra>` };
   }
-  const title = chosen === "sd" ? `spread of ${output} (standard deviation)` : `mean of ${output}`;
+  const title = plain(chosen === "sd" ? `spread of ${output} (standard deviation)` : `mean of ${output}`);
   return { ...base, z: tableOf(found, chosen), ...(ends && { zmin: ends[0], zmax: ends[1] }), colorbar: { ...bar, title: { ...bar.title, text: title } }, hovertemplate: `${title}: %{z:.4g}<extra></extra>` };
 }
 
@@ -131,7 +131,7 @@ export function layerTraces(layer) {
   const traces = [];
   if (layer.fill?.x?.length) {
     traces.push({
-      ...AREA, x: layer.fill.x, y: layer.fill.y, fill: "toself", hoverinfo: "text", hoveron: "fills", text: layer.label ?? "",
+      ...AREA, x: layer.fill.x, y: layer.fill.y, fill: "toself", hoverinfo: "text", hoveron: "fills", text: plain(layer.label ?? ""),
       line: { width: layer.kind === "region" ? 1.5 : 0.8, color: colour, dash: layer.kind === "region" ? "dot" : "solid" },
       fillcolor: faded(colour, layer.kind === "region" ? 0.06 : 0.14),
       fillpattern: forbidden
@@ -140,7 +140,7 @@ export function layerTraces(layer) {
     });
   }
   if (layer.line?.x?.length) {
-    traces.push({ ...AREA, x: layer.line.x, y: layer.line.y, line: { width: 2, color: colour, dash: "dashdot" }, name: layer.label });
+    traces.push({ ...AREA, x: layer.line.x, y: layer.line.y, line: { width: 2, color: colour, dash: "dashdot" } });
   }
   return traces;
 }
@@ -166,6 +166,15 @@ function byClass(columns, output, classesShown) {
   }));
 }
 
+const STEP = 0.045;
+const ROOM = 8 * STEP;
+
+/** Rows of a class lie on a line below the probabilities; many classes share the room of eight. */
+const stepOf = (count) => Math.min(STEP, ROOM / count);
+
+/** @returns {number} where a plot of so many classes ends below */
+export const belowClasses = (count) => -stepOf(count) * (count + 0.6);
+
 /** Rows of the table in this view. */
 export function rowTraces(rows, { view, isClasses, inputs, labels }) {
   const columns = rows?.columns ?? {};
@@ -177,9 +186,12 @@ export function rowTraces(rows, { view, isClasses, inputs, labels }) {
   const { size, opacity } = crowd(xs.length);
   const alpha = inputs > 1 ? Math.min(0.4, opacity) : opacity;
   if (!isClasses) return [{ ...marks(xs, ys, { opacity: alpha, size }), hovertemplate: "%{x:.4g}, %{y:.4g}, a row<extra></extra>" }];
-  return byClass(columns, view.output, labels).map(({ label, k, colour, rows: kept }) => ({
-    ...marks(kept.map((i) => xs[i]), kept.map(() => -0.045 * (k + 1)), { symbol: "line-ns-open", size: 9, color: colour, opacity: alpha, line: { width: 1.5, color: colour } }),
-    hovertemplate: `%{x:.4g}, a row of ${label}<extra></extra>`,
+  const classes = byClass(columns, view.output, labels);
+  const step = stepOf(classes.length);
+  const tall = Math.min(9, (9 * step) / STEP + 1);
+  return classes.map(({ label, k, colour, rows: kept }) => ({
+    ...marks(kept.map((i) => xs[i]), kept.map(() => -step * (k + 1)), { symbol: "line-ns-open", size: tall, color: colour, opacity: alpha, line: { width: 1.5, color: colour } }),
+    hovertemplate: `%{x:.4g}, a row of ${plain(label)}<extra></extra>`,
   }));
 }
 
@@ -189,10 +201,10 @@ function mapRows(columns, view, isClasses, labels) {
   const alpha = Math.min(0.9, opacity);
   if (!isClasses) {
     const text = columns[view.output].map((value) => show(value));
-    return [{ ...marks(columns[first], columns[second], { opacity: alpha, size: Math.min(7, size) }), text, hovertemplate: `${view.output} %{text}, a row<extra></extra>` }];
+    return [{ ...marks(columns[first], columns[second], { opacity: alpha, size: Math.min(7, size) }), text, hovertemplate: `${plain(view.output)} %{text}, a row<extra></extra>` }];
   }
   return byClass(columns, view.output, labels).map(({ label, k, colour, rows: kept }) => ({
     ...marks(kept.map((i) => columns[first][i]), kept.map((i) => columns[second][i]), { symbol: SYMBOLS[k % 8], color: colour, opacity: alpha }),
-    name: label, showlegend: true, hovertemplate: `a row of ${label}<extra></extra>`,
+    name: plain(label), showlegend: true, hovertemplate: `a row of ${plain(label)}<extra></extra>`,
   }));
 }
