@@ -17,7 +17,7 @@ help: ## show this list
 
 $(READY): requirements/lock.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/lock.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -49,9 +49,9 @@ format: $(READY) ## rewrite the code in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-lock: $(READY) ## renew the pins (needs uv)
+lock: ## renew the pins and their hashes (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url \
-	    --no-header --no-annotate --extra test pyproject.toml requirements/build.in \
+	    --no-header --no-annotate --generate-hashes --extra test pyproject.toml requirements/build.in \
 	    -o requirements/lock.txt
 
 clean: ## remove what the commands above made
