@@ -9,8 +9,8 @@ import pytest
 
 from ocbnn.networks.mlp import Layer
 from ocbnn.proofs.bounds import Functionals, bound_network, bound_slopes
-from ocbnn.proofs.intervals import Interval
 from ocbnn.proofs.shapes import SHAPES
+from ocbnn.rules.intervals import Interval
 from tests.proofs.networks import random_draws, values
 
 pytestmark = pytest.mark.usefixtures("float64")

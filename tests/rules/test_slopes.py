@@ -132,7 +132,7 @@ def test_data_rows_have_no_slopes_to_judge():
 
 
 def test_slopes_set_no_limits_and_no_conflicts_on_outputs():
-    texts = ["d(cost, age) >= 3", "d(cost, age) <= 1 and cost <= 2", "cost >= 1"]
+    texts = ["d(cost, age) >= 3", "d(cost, water) <= 1 and cost <= 2", "cost >= 1"]
     bounds = [bind(text, SCHEMA) for text in texts]
     low, high = output_limits(bounds, 2)
     assert (low.tolist(), high.tolist()) == ([-np.inf, 1.0], [np.inf, 2.0])

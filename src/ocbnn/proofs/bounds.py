@@ -19,8 +19,8 @@ from jaxtyping import Array, Float
 
 from ocbnn.core.types import Along
 from ocbnn.networks.mlp import Layer
-from ocbnn.proofs.intervals import TINY, Interval
 from ocbnn.proofs.shapes import Lines, Shape, lines, slope_range
+from ocbnn.rules.intervals import TINY, Interval
 
 Box = Interval  # of inputs, one interval for each
 # Half the distance of numbers around one, in double precision.

@@ -18,11 +18,11 @@ from ocbnn.networks import MLP, Network
 from ocbnn.networks.mlp import Layer
 from ocbnn.proofs.attack import descend, slack
 from ocbnn.proofs.bounds import Bounded, bound_network, bound_slopes
-from ocbnn.proofs.intervals import TINY, Interval
 from ocbnn.proofs.question import Asked, asked, forward, standard
 from ocbnn.proofs.shapes import SHAPES, Shape
 from ocbnn.proofs.statement import Statement, ranges, statement_of
 from ocbnn.rules import BoundRule
+from ocbnn.rules.intervals import TINY, Interval
 from ocbnn.rules.tree import Slot
 
 # Bytes of coefficients held at a time by each core.

@@ -15,7 +15,6 @@ import numpy as np
 from ocbnn.core.errors import CertificateError
 from ocbnn.core.units import Units
 from ocbnn.proofs.bounds import Functionals
-from ocbnn.proofs.intervals import Interval, range_of
 from ocbnn.rules import (
     AllowedClasses,
     And,
@@ -35,6 +34,7 @@ from ocbnn.rules import (
     Slope,
 )
 from ocbnn.rules.affine import Affine, exact_affine
+from ocbnn.rules.intervals import Arithmetic, Interval
 from ocbnn.rules.normal_form import Terms, normal_form
 from ocbnn.rules.tree import Slot
 
@@ -260,5 +260,5 @@ def _placed(expr: Expression, count: int) -> Expression:
 def ranges(terms: _SlotTerms, slots: list[Interval]) -> list[list[Interval]]:
     """Bounds on every atom of every term."""
     atoms = dict.fromkeys(atom.expr for term in terms for atom in term)
-    range_at = {expr: range_of(expr, slots) for expr in atoms}
+    range_at = {expr: Arithmetic(jnp).range_of(expr, slots) for expr in atoms}
     return [[range_at[atom.expr] for atom in term] for term in terms]

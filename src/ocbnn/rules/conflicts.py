@@ -8,10 +8,15 @@ import numpy as np
 
 from ocbnn.rules.asked import bind_asked
 from ocbnn.rules.bound import BoundRule
+from ocbnn.rules.lines import LineJudge
 from ocbnn.rules.places import (
+    across,
+    each_once,
     one_of_each_kind,
     say_box,
     shared_box,
+    snapped,
+    well_inside,
     where_regions_overlap,
 )
 from ocbnn.rules.possible import Judge, is_constant, is_judged
@@ -20,14 +25,23 @@ from ocbnn.rules.words import Label, listing
 MOST_POINTS = 200
 # Answers looked for in all; more rules at an input ask more.
 _MOST_QUESTIONS = 20_000
+# Lines that are followed along each input of which slopes speak.
+_MOST_LINES = 200
 
 
 @dataclasses.dataclass(frozen=True)
 class Conflict:
-    """Rules that cannot all hold at one input."""
+    """Rules that cannot all hold at one input, or along a line.
+
+    Attributes:
+        rules: The rules, each of them needed.
+        x: The input, or where the line begins.
+        end: Where the line ends; None at a single input.
+    """
 
     rules: tuple[BoundRule, ...]
     x: tuple[float, ...]
+    end: tuple[float, ...] | None = None
 
     @property
     def overlap(self) -> str:
@@ -37,21 +51,39 @@ class Conflict:
 
     def message(self) -> str:
         """Say where, which rules, and what to do."""
-        inputs = self.rules[0].schema.inputs
-        place = listing(
-            f"{name} = {value:g}" for name, value in zip(inputs, self.x, strict=True)
-        )
         named = "\n".join(f"  {rule.rule}" for rule in self.rules)
+        if self.end is not None:
+            several = "all of these rules" if len(self.rules) > 1 else "this rule"
+            return (
+                f"{self._stretch()} no function satisfies {several}:\n{named}\n"
+                "Narrow the region of one, loosen its claim, or leave it out."
+            )
+        place = self._place(range(len(self.x)))
         if len(self.rules) == 1:
             return (
                 f"at {place} no output satisfies this rule:\n{named}\n"
                 "Correct its bounds, or narrow its region."
             )
+        what = "function" if any(rule.slopes for rule in self.rules) else "output"
         both = f"All of them speak of {self.overlap}.\n" if self.overlap else ""
         return (
-            f"at {place} no output satisfies all of these rules:\n{named}\n{both}"
+            f"at {place} no {what} satisfies all of these rules:\n{named}\n{both}"
             "Narrow the region of one, loosen its claim, or leave it out."
         )
+
+    def _stretch(self) -> str:
+        assert self.end is not None
+        pairs = list(zip(self.x, self.end, strict=True))
+        moves = [i for i, (one, other) in enumerate(pairs) if one != other]
+        rest = self._place(i for i in range(len(pairs)) if i not in moves)
+        name = self.rules[0].schema.inputs[moves[0]]
+        low, high = pairs[moves[0]]
+        at = f", at {rest}," if rest else ""
+        return f"from {name} = {low:g} to {name} = {high:g}{at}"
+
+    def _place(self, columns: Iterable[int]) -> str:
+        inputs = self.rules[0].schema.inputs
+        return listing(f"{inputs[i]} = {self.x[i]:g}" for i in columns)
 
 
 def find_conflict(
@@ -64,12 +96,15 @@ def find_conflict(
 ) -> Conflict | None:
     """Find an input at which the rules that apply leave no output possible.
 
-    Only what `require`, `forbid` and class rules say is looked at, and of that only
-    what is affine in the outputs; so a conflict found is real, and one may be missed.
-    Tried are at most 200 of the rows `X` (n, inputs), inputs where regions overlap, and
-    one of each kind where regions are made of thresholds: rules that say the same at
-    every input of such a region are then compared completely. The rules returned are
-    needed, each of them, for the conflict.
+    Only what `require`, `forbid` and class rules say is looked at. A conflict found is
+    real, and one may be missed. Tried are at most 200 of the rows `X` (n, inputs),
+    inputs where regions overlap, and one of each kind where regions are made of
+    thresholds: rules that say the same at every input of such a region, and are affine
+    in outputs and slopes, are then compared completely. Of claims that bend
+    (`y*y >= 4`) only what intervals prove counts. Rules about slopes are followed along
+    their input (`y >= 2` on the left, `y <= 1` on the right, and rising in between), as
+    far as thresholds and rows reach. The rules returned are needed, each of them, for
+    the conflict.
 
     Args:
         rules: Texts, rules or bound rules. Names in regions are inputs, and the one
@@ -103,11 +138,12 @@ def find_conflict(
     if found is None and same:
         cells = one_of_each_kind(same, X)
         found = None if cells is None else _at_fault(same, cells)
-    return found
+    return found or _along_lines(judged, X)
 
 
 def _at_fault(rules: Sequence[BoundRule], X: np.ndarray) -> Conflict | None:
-    active = np.stack([rule.applies(X) for rule in rules], axis=1)
+    X = each_once(snapped(X, rules[0].schema.inputs))
+    active = np.stack([well_inside(rule, X) for rule in rules], axis=1)
     asked = np.cumsum(active.sum(axis=1)) <= _MOST_QUESTIONS
     judge = Judge(rules)
     for x, applies in zip(X[asked], active[asked], strict=True):
@@ -115,4 +151,16 @@ def _at_fault(rules: Sequence[BoundRule], X: np.ndarray) -> Conflict | None:
         if at_fault:
             found = tuple(rules[index] for index in at_fault)
             return Conflict(found, tuple(map(float, x)))
+    return None
+
+
+def _along_lines(rules: Sequence[BoundRule], X: np.ndarray) -> Conflict | None:
+    inputs = rules[0].schema.inputs
+    for column in sorted({one[-1] for rule in rules for one in rule.slopes}):
+        reach = X[:, column].min(initial=np.inf), X[:, column].max(initial=-np.inf)
+        bases = across(rules, X, column, _MOST_LINES)
+        line = LineJudge(rules, column).find(snapped(bases, inputs), reach)
+        if line is not None:
+            ends = (tuple(map(float, end)) for end in (line.start, line.end))
+            return Conflict(line.rules, *ends)
     return None

@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ocbnn.rules.bound import BoundRule
-from ocbnn.rules.possible import Case, Judge
+from ocbnn.rules.feasible import HalfSpace
+from ocbnn.rules.possible import Judge
 
 Point = Float[np.ndarray, " outputs"]
 
@@ -42,7 +43,7 @@ def interior_points(
     return sorted(points, key=lambda one: float(np.sum(np.abs(one - near) / size)))
 
 
-def _inside(case: Case, near: Point, size: Point) -> Point | None:
+def _inside(case: Sequence[HalfSpace], near: Point, size: Point) -> Point | None:
     from scipy.optimize import linprog  # noqa: PLC0415 (slow to import, seldom needed)
 
     if not case:

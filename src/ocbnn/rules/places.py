@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ocbnn.core.points import sobol
 from ocbnn.rules.bound import BoundRule
@@ -58,7 +58,7 @@ def where_regions_overlap(rules: Sequence[BoundRule], X: Points) -> Points:
     part of both. Where nothing bounds an overlap, it is cut to the range of `X`.
     """
     inputs = len(rules[0].schema.inputs)
-    finite = (_within(box, X) for box in _overlaps(rules))
+    finite = (_within(box, X) for box in _overlaps(_parts(rules)))
     boxes = [box for box in finite if box is not None]
     widths = np.array([high - low for low, high in boxes]).reshape(-1, inputs)
     widest = widths.max(axis=0, initial=0.0)
@@ -66,6 +66,65 @@ def where_regions_overlap(rules: Sequence[BoundRule], X: Points) -> Points:
     order = np.argsort(np.prod(relative, axis=1), kind="stable")[:MOST_OVERLAPS]
     found = [_inside(*boxes[place]) for place in order]
     return np.concatenate([np.zeros((0, inputs)), *found])
+
+
+def across(rules: Sequence[BoundRule], X: Points, column: int, count: int) -> Points:
+    """Inputs through which lines along a column meet regions that lie one by another.
+
+    The column itself is nought in all of them.
+    """
+    parts = []
+    for i, (low, high) in _parts(rules):
+        low[column] = high[column] = 0.0
+        parts.append((i, (low, high)))
+    boxes = [_within(box, X) for box in (*_overlaps(parts), *(b for _, b in parts))]
+    middles = [0.5 * low + 0.5 * high for low, high in filter(None, boxes)]
+    cells = one_of_each_kind(rules, X)
+    rows = X[np.linspace(0, len(X) - 1, min(len(X), 20)).astype(int)]
+    cells = np.zeros((0, X.shape[1])) if cells is None else cells
+    points = np.concatenate([*(middle[None] for middle in middles), cells, rows])
+    points[:, column] = 0.0
+    return each_once(points)[:count]
+
+
+def each_once(points: Points) -> Points:
+    """The same inputs in the same order, none of them twice."""
+    _, first = np.unique(points, axis=0, return_index=True)
+    return points[np.sort(first)]
+
+
+def snapped(points: Points, names: Sequence[str]) -> Points:
+    """The same inputs, with one name in each column of names, as rows have.
+
+    >>> snapped(np.array([[0.9, 1.5, 7.0]]), ["who=a", "who=b", "x"]).tolist()
+    [[0.0, 1.0, 7.0]]
+    """
+    groups: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        column, sign, _ = name.partition("=")
+        if sign:
+            groups.setdefault(column, []).append(place)
+    points = points.copy()
+    for places in groups.values():
+        own = points[:, places]
+        chosen = np.argmax(own, axis=1)[:, None] == np.arange(len(places))
+        points[:, places] = own >= 0.5 if len(places) == 1 else chosen
+    return points
+
+
+def well_inside(rule: BoundRule, X: Points) -> Bool[np.ndarray, " _"]:
+    """Whether a rule applies at each row; one about slopes, not at its very edge.
+
+    A function may have a kink where one such rule ends and the next begins.
+    """
+    inside = rule.applies(X)
+    for column in {column for along in rule.slopes for column in along}:
+        away = np.zeros(len(X), bool)
+        for low, high in rule.region.boxes():
+            own, start, end = X[:, column], low[column], high[column]
+            away |= ((start < own) & (own < end)) | ((start == own) & (own == end))
+        inside &= away
+    return inside
 
 
 def in_region(rule: BoundRule, X: Points, count: int) -> Points:
@@ -116,9 +175,13 @@ def _around(edges: Sequence[float]) -> list[float]:
     return sorted({*edges, *between, *ends})
 
 
-def _overlaps(rules: Sequence[BoundRule]) -> list[Box]:
+def _parts(rules: Sequence[BoundRule]) -> list[tuple[int, Box]]:
+    """Boxes around regions, with the numbers of their rules."""
+    return [(i, box) for i, rule in enumerate(rules) for box in rule.region.boxes()]
+
+
+def _overlaps(parts: Sequence[tuple[int, Box]]) -> list[Box]:
     """Of every two regions, and of as many more as still leave room beside them."""
-    parts = [(i, box) for i, rule in enumerate(rules) for box in rule.region.boxes()]
     found: dict[bytes, Box] = {}
     for (i, one), (j, two) in itertools.combinations(parts, 2):
         both = _meet(one, two)

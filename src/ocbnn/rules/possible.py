@@ -1,11 +1,10 @@
 """Which outputs some rules leave possible at one input, and what they rule out.
 
-Only what is affine in the outputs is understood. Anything else is taken to be
-satisfied, so that "nothing is possible" is always true when it is said.
+Slopes count as further outputs. What is not understood is taken to be satisfied, so
+that "nothing is possible" is always true when it is said.
 """
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -15,14 +14,13 @@ from jaxtyping import Float
 from ocbnn.core.errors import RuleError
 from ocbnn.rules.affine import affine
 from ocbnn.rules.bound import AllowedClasses, BoundRule, Forbidden
+from ocbnn.rules.feasible import Bent, Case, Feasibility, HalfSpace
 from ocbnn.rules.normal_form import Atom, Terms, columns, normal_form
+from ocbnn.rules.unknowns import Unknowns, at_input
 
 MOST_CASES = 512
 
 Point: TypeAlias = Float[np.ndarray, " inputs"]
-# `slopes · y + constant <= 0`, or `<` when strict.
-HalfSpace: TypeAlias = tuple[tuple[float, ...], float, bool]
-Case: TypeAlias = tuple[HalfSpace, ...]
 # What a rule leaves open; None when nothing is known about it.
 _Cases: TypeAlias = tuple[Case, ...] | None
 
@@ -36,7 +34,8 @@ def is_constant(rule: BoundRule) -> bool:
     """Whether the rule says the same about the outputs at every input of its region."""
     if not isinstance(rule.claim, Forbidden):
         return isinstance(rule.claim, AllowedClasses)
-    atoms = (atom for term in rule.claim.terms for atom in term)
+    terms = Unknowns([rule]).terms(rule.claim.terms)
+    atoms = (atom for term in terms for atom in term)
     found = (column for atom in atoms for column in columns(atom.expr))
     return all(column.kind == "output" for column in found)
 
@@ -45,8 +44,14 @@ class Judge:
     """Remembers what is possible, since most inputs ask the same question."""
 
     def __init__(self, rules: Sequence[BoundRule]) -> None:
-        self._rules = rules
-        self._allowed = [_allowed(rule) for rule in rules]
+        self._rules, unknowns = rules, Unknowns(rules)
+        self._allowed = [allowed_terms(rule, unknowns) for rule in rules]
+        self._broken = [
+            unknowns.terms(rule.claim.terms)
+            if isinstance(rule.claim, Forbidden)
+            else None
+            for rule in rules
+        ]
         self._masks = [
             np.array(rule.claim.mask)
             if isinstance(rule.claim, AllowedClasses)
@@ -54,9 +59,9 @@ class Judge:
             for rule in rules
         ]
         self._constant = [is_constant(rule) for rule in rules]
-        self._outputs = len(rules[0].schema.outputs)
+        self._unknowns = unknowns.count
         self._same: dict[tuple[int, bool], _Cases] = {}
-        self._known: dict[Case, bool] = {}
+        self._feasible = Feasibility()
         self._answers: dict[tuple[object, ...], bool] = {}
 
     def at_fault(self, active: Sequence[int], x: Point) -> list[int]:
@@ -107,10 +112,14 @@ class Judge:
             return False
         return bool(self._joined([cases[index] for index in indices], given))
 
-    def alternatives(self, x: Point) -> list[Case]:
+    def alternatives(self, x: Point) -> list[tuple[HalfSpace, ...]]:
         """What all rules together leave open at `x`, of what is affine in outputs."""
         every = range(len(self._allowed))
-        return self._joined([self._cases(index, x) for index in every])
+        found = self._joined([self._cases(index, x) for index in every])
+        return [
+            tuple(part for part in case if isinstance(part, HalfSpace))
+            for case in found
+        ]
 
     def _joined(self, cases: Sequence[_Cases], given: Case = ()) -> list[Case]:
         """Those combinations of the rules' cases that can be; empty if there is none.
@@ -132,10 +141,7 @@ class Judge:
 
         None when nothing is known.
         """
-        claim = self._rules[index].claim
-        terms = self._allowed[index]
-        if broken:
-            terms = claim.terms if isinstance(claim, Forbidden) else None
+        terms = self._broken[index] if broken else self._allowed[index]
         if terms is None:
             return None
         if not self._constant[index]:
@@ -149,69 +155,32 @@ class Judge:
         for term in terms:
             exact = [atom for atom in term if not atom.uses_outputs]
             if all(atom.holds(x[None], None)[0] for atom in exact):
-                spaces = (_half_space(atom, x, self._outputs) for atom in term)
-                # A half-space that is not affine is left out: it may be satisfied.
-                cases.append(tuple(space for space in spaces if space is not None))
+                said = (atom for atom in term if atom.uses_outputs)
+                cases.append(tuple(_part(atom, x, self._unknowns) for atom in said))
         return tuple(cases)
 
-    def _feasible(self, case: Case) -> bool:
-        if case not in self._known:
-            one = self._outputs == 1
-            self._known[case] = _interval(case) if one else _linear_program(case)
-        return self._known[case]
 
-
-def _allowed(rule: BoundRule) -> Terms | None:
+def allowed_terms(rule: BoundRule, unknowns: Unknowns) -> Terms | None:
+    """What a rule asks for, slopes as unknowns; None where that is not known."""
     if not isinstance(rule.claim, Forbidden):
         return None
     try:
-        return normal_form(rule.claim.condition)
+        return unknowns.terms(normal_form(rule.claim.condition))
     except RuleError:
         return None  # Too many pieces to look at.
 
 
-def _half_space(atom: Atom, x: np.ndarray, outputs: int) -> HalfSpace | None:
-    if not atom.uses_outputs:
-        return None
+def half_space(atom: Atom, x: Point, unknowns: int) -> HalfSpace | None:
+    """What an atom says at `x`, where it is affine in the unknowns."""
     form = affine(atom.expr, "output", x)
     if form is None:
         return None
-    slopes = tuple(form.slopes.get(index, 0.0) for index in range(outputs))
+    slopes = tuple(form.slopes.get(index, 0.0) for index in range(unknowns))
     scale = max(map(abs, slopes)) or 1.0
-    return tuple(s / scale for s in slopes), form.constant / scale, atom.strict
+    slopes = tuple(slope / scale for slope in slopes)
+    return HalfSpace(slopes, form.constant / scale, atom.strict)
 
 
-def _interval(case: Case) -> bool:
-    lower, upper, open_below, open_above = -math.inf, math.inf, False, False
-    for (slope,), constant, strict in case:
-        bound = -constant / slope if slope else 0.0
-        if slope > 0:
-            upper, open_above = min((upper, not open_above), (bound, not strict))
-            open_above = not open_above
-        elif slope < 0:
-            lower, open_below = max((lower, open_below), (bound, strict))
-        elif constant > 0 or (strict and constant == 0):
-            return False
-    return lower < upper or (lower == upper and not (open_below or open_above))
-
-
-def _linear_program(case: Case) -> bool:
-    """Ask for a point that satisfies all, the strict ones with room to spare."""
-    from scipy.optimize import linprog  # noqa: PLC0415 (slow to import, seldom needed)
-
-    if not case:
-        return True
-    slopes = np.array([space[0] for space in case])
-    constants = np.array([space[1] for space in case])
-    strict = np.array([space[2] for space in case], dtype=float)
-    answer = linprog(
-        c=[0.0] * slopes.shape[1] + [-1.0],
-        A_ub=np.column_stack([slopes, strict]),
-        b_ub=-constants,
-        bounds=[(None, None)] * slopes.shape[1] + [(0.0, 1.0)],
-    )
-    if answer.status != 0:
-        return (
-            answer.status != 2
-        )  # 2 is "infeasible"; any other failure proves nothing.
-    return not strict.any() or bool(answer.x[-1] > 1e-7)
+def _part(atom: Atom, x: Point, unknowns: int) -> HalfSpace | Bent:
+    straight = half_space(atom, x, unknowns)
+    return straight or Bent(at_input(atom.expr, x), atom.strict)

@@ -25,9 +25,9 @@ from ocbnn.networks.mlp import Layer
 from ocbnn.plots.shading import shade_rules
 from ocbnn.plots.style import BLUE, GREY, HUES, INK, RED, figure, legend, tidy
 from ocbnn.proofs.bounds import Functionals, bound_network
-from ocbnn.proofs.intervals import Interval
 from ocbnn.proofs.search import HOLDS, leaves
 from ocbnn.proofs.shapes import SHAPES
+from ocbnn.rules.intervals import Interval
 from ocbnn.studies.base import Headline, Outcome, Request, Result, Study, finished
 from ocbnn.studies.motion_problem import limits_rule, load_motions, make_problem
 from ocbnn.studies.tables import Table, number

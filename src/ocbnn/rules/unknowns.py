@@ -1,0 +1,90 @@
+"""What rules speak of at one input: outputs, and slopes as if they were outputs.
+
+At a single input a smooth function may have any value, any slope and any curvature, so
+that claims about them are claims about so many unknown numbers.
+"""
+
+from collections.abc import Callable, Iterable
+
+from jaxtyping import Float
+from numpy import ndarray
+
+from ocbnn.core.types import Along
+from ocbnn.rules.bound import BoundRule, Forbidden
+from ocbnn.rules.normal_form import Atom, Terms, slopes_in
+from ocbnn.rules.tree import (
+    Binary,
+    Call,
+    Column,
+    Expression,
+    Negate,
+    Number,
+    Slope,
+    Slot,
+)
+
+
+class Unknowns:
+    """Numbers of the outputs and, after them, of every slope that some rules name."""
+
+    def __init__(self, rules: Iterable[BoundRule]) -> None:
+        self._slopes: dict[Slope, Column] = {}
+        self.outputs = 0
+        for rule in rules:
+            self.outputs = len(rule.schema.outputs)
+            if isinstance(rule.claim, Forbidden):
+                for slope in slopes_in(rule.claim.condition):
+                    if slope not in self._slopes:
+                        self._slopes[slope] = Column("output", self.count, str(slope))
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.outputs + len(self._slopes)
+
+    def slope(self, index: int) -> tuple[int, Along]:
+        """The output that an unknown is a slope of, and along what; itself: none."""
+        if index < self.outputs:
+            return index, ()
+        slope = list(self._slopes)[index - self.outputs]
+        assert isinstance(slope.output, Column)
+        return slope.output.index, slope.along
+
+    def terms(self, terms: Terms) -> Terms:
+        """The same, with a column of its own for every slope."""
+        return tuple(
+            tuple(Atom(replaced(atom.expr, self._column), atom.strict) for atom in term)
+            for term in terms
+        )
+
+    def _column(self, part: Expression) -> Expression:
+        return self._slopes.get(part, part) if isinstance(part, Slope) else part
+
+
+def at_input(expr: Expression, x: Float[ndarray, " inputs"]) -> Expression:
+    """An expression at one input: its numbers are put in, and unknowns are slots."""
+
+    def put(part: Expression) -> Expression:
+        match part:
+            case Column("input", index):
+                return Number(float(x[index]))
+            case Column(_, index):
+                return Slot(index)
+        return part
+
+    return replaced(expr, put)
+
+
+def replaced(
+    expr: Expression, change: Callable[[Expression], Expression]
+) -> Expression:
+    """An expression whose leaves, slopes among them, are changed."""
+    again = lambda part: replaced(part, change)
+    match expr:
+        case Negate(part):
+            return Negate(again(part))
+        case Binary(op, left, right):
+            return Binary(op, again(left), again(right))
+        case Call(function, args):
+            return Call(function, tuple(map(again, args)))
+    return change(expr)

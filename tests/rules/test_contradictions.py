@@ -1,0 +1,168 @@
+"""Contradictions of slopes, of bent claims and of places far apart; no false alarms."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from ocbnn.rules import Schema, bind, find_conflict, parse_rule
+from tests.rules.witnesses import GROUP, NAMES, random_rule, random_witness
+
+ONE = Schema(("x",), ("y",))
+TWO = Schema(("x",), ("y", "z"))
+PLANE = Schema(("x", "t"), ("y",))
+ROWS = np.array([[-1.0], [2.0]])
+
+
+def conflict(texts, schema=ONE, X=ROWS):
+    X = np.pad(X, ((0, 0), (0, len(schema.inputs) - X.shape[1])))
+    return find_conflict([bind(parse_rule(text), schema) for text in texts], X)
+
+
+def blamed(found, texts):
+    named = [str(rule.rule) for rule in found.rules]
+    return [i for i, text in enumerate(texts) if str(parse_rule(text)) in named]
+
+
+LEFT, RIGHT = "if x <= 0 then y >= 2", "if x >= 1 then y <= 1"
+RISES = "if 0 <= x <= 1 then y rises with x"
+
+
+@pytest.mark.parametrize(
+    ("schema", "texts", "at_fault"),
+    [
+        (ONE, ["y rises with x", "y <= 9", "d(y, x) <= -1"], [0, 2]),
+        (ONE, ["y*y >= 4", "y <= 9", "-1 <= y <= 1"], [0, 2]),
+        (ONE, ["y <= 9", LEFT, RIGHT, RISES], [1, 2, 3]),
+        (ONE, [LEFT, RIGHT, "y rises with x"], [0, 1, 2]),
+        (ONE, ["if x < 0 then y >= 2", "if x > 1 then y <= 1", RISES], [0, 1, 2]),
+        (ONE, [LEFT, RIGHT, "if 0 < x < 1 then d(y, x) > 0"], [0, 1, 2]),
+        (ONE, ["if x <= 0 then y <= 1", "if x >= 1 then y >= 2", "d(y, x) <= 0.5"],
+         [0, 1, 2]),
+        # Slopes and curvature.
+        (ONE, ["y ** 2 < -1", "y > 2"], [0]),
+        (ONE, ["d(y, x) >= 1 + y*y", "d(y, x) <= 0.5"], [0, 1]),
+        (ONE, ["exp(d(y, x)) <= 1", "d(y, x) >= 0.1"], [0, 1]),
+        (ONE, ["d(y, x, x) >= 1", "d(y, x, x) <= 0"], [0, 1]),
+        (ONE, ["if 0 <= x <= 9 then d(y, x) >= 1", "0 <= y <= 5"], [0, 1]),
+        (ONE, ["d(y, x, x) >= 0", "if x < 0 then d(y, x) >= 1",
+               "if x > 1 then d(y, x) <= 0"], [0, 1, 2]),
+        (ONE, ["d(y, x, x) >= 0", "d(y, x, x) <= 0", "if x < 0 then d(y, x) <= 1",
+               "if x > 1 then d(y, x) >= 2"], [1, 2, 3]),
+        (ONE, ["d(y, x, x) >= 0", "if x <= 0 then y <= 0", "if 1 <= x <= 2 then y >= 5",
+               "if 3 <= x <= 4 then y <= 1"], [0, 1, 2, 3]),
+        (ONE, ["if 0 <= x <= 2 then y <= 3 - 2*x", "if x <= 0 then y >= 0",
+               "y rises with x"], [0, 1, 2]),
+        # Several outputs and inputs.
+        (TWO, ["y*z >= 4", "0 <= y <= 1", "0 <= z <= 3"], [0, 1, 2]),
+        (TWO, ["y <= z", "if x <= 0 then y >= 2", "if x >= 1 then z <= 1",
+               "y rises with x"], [0, 1, 2, 3]),
+        (TWO, ["d(y, x) >= d(z, x)", "if x <= 0 then y - z >= 2",
+               "if x >= 1 then y - z <= 1", "z rises with x"], [0, 1, 2]),
+        (PLANE, ["if x <= 0 and 0 <= t <= 1 then y >= 2",
+                 "if x >= 1 and 0.99 <= t <= 2 then y <= 1", "y rises with x"],
+         [0, 1, 2]),
+        (PLANE, ["if x <= 0 then y >= 2 + t*t", "if x >= 1 then y <= 1 + t*t",
+                 "y rises with x", "y rises with t"], [0, 1, 2]),
+    ],
+)  # fmt: skip
+def test_contradictions_are_found_and_their_rules_are_named(schema, texts, at_fault):
+    found = conflict(texts, schema)
+    assert found is not None
+    assert blamed(found, texts) == at_fault
+    message = found.message()
+    assert ("leave it out" if len(at_fault) > 1 else "Correct its bounds") in message
+    assert all(str(rule.rule) in message for rule in found.rules)
+
+
+@pytest.mark.parametrize(
+    ("schema", "texts"),
+    [
+        (ONE, ["if x <= 0 then y >= 2", "if x >= 0 then y <= 2", "y rises with x"]),
+        (ONE, [LEFT, RIGHT, "y falls with x"]),
+        (ONE, [LEFT, RIGHT, "if 0.1 <= x <= 0.9 then y rises with x"]),
+        (ONE, [LEFT, RIGHT, "d(y, x) ~ Normal(1, 0.1)"]),
+        (ONE, [LEFT, "if x >= 1 then y ~ Normal(0, 1)", "y rises with x"]),
+        (ONE, ["if 0 <= x <= 5 then d(y, x) >= 1", "0 <= y <= 5"]),
+        # A step and a kink, which steep functions come near to.
+        (ONE, ["if x < 0 then y < 1", "if x > 0 then y > 3", "y rises with x"]),
+        (ONE, ["if x < 0 then y < 1", "if x > 0 then y > 3",
+               "if x < 0 then y falls with x"]),
+        (ONE, ["if x <= 0 then d(y, x) <= -1", "if x >= 0 then d(y, x) >= 1"]),
+        (ONE, ["if x <= 0 then d(y, x) <= -1", "if x >= 0 then d(y, x) >= 1",
+               "d(y, x, x) >= 0"]),
+        # Beyond what rules and rows speak of, nothing is known.
+        (ONE, ["d(y, x) >= 1", "0 <= y <= 3"]),
+        (TWO, ["if x <= 0 then y >= 2", "if x >= 1 then y <= 1", "z rises with x"]),
+        (TWO, ["y*z >= 4", "0 <= y <= 1", "0 <= z <= 4"]),
+        (PLANE, ["if x <= 0 and 0 <= t <= 1 then y >= 2",
+                 "if x >= 1 and 1.01 <= t <= 2 then y <= 1", "y rises with x"]),
+        (PLANE, [LEFT, RIGHT, "y rises with t"]),
+        (ONE, ["if 0 <= x <= 1 then y <= 3 - 100*x", "if x >= 1 then y >= -97",
+               "y rises with x"]),
+        (ONE, [LEFT, RIGHT, "y rises with x or y <= 1"]),
+    ],
+)  # fmt: skip
+def test_what_some_function_can_do_is_left_alone(schema, texts):
+    assert conflict(texts, schema) is None
+
+
+def test_a_contradiction_between_places_says_from_where_to_where():
+    found = conflict([LEFT, RIGHT, "y rises with x"], PLANE)
+    assert found.message() == (
+        "from x = 0 to x = 1, at t = 0, no function satisfies all of these rules:\n"
+        "  if x <= 0 then y >= 2\n  if x >= 1 then y <= 1\n  d(y, x) >= 0\n"
+        "Narrow the region of one, loosen its claim, or leave it out."
+    )
+    found = conflict(["y rises with x", "d(y, x) <= -1"])
+    assert "no function satisfies all of these rules" in found.message()
+
+
+def test_far_from_zero_the_same_is_found():
+    day = 2_460_000
+    texts = [
+        f"if x <= {day} then y >= 1000000000.2",
+        f"if x >= {day + 1} then y <= 1000000000.1",
+        "y rises with x",
+    ]
+    X = np.array([[day - 1.0], [day + 2.0]])
+    assert conflict(texts, X=X) is not None
+    texts[1] = f"if x >= {day + 1} then y <= 1000000000.2"
+    assert conflict(texts, X=X) is None
+
+
+def test_a_row_has_one_name_of_a_column_of_names():
+    texts = ["if `who=u` >= 0.5 then y > 2", "if `who=v` >= 0.5 then y < 1"]
+    schema = Schema(("who=u", "who=v"), ("y",))
+    assert conflict(texts, schema, np.eye(2)) is None
+    texts.append("if `who=v` < 0.5 then y < 2")
+    found = conflict(texts, schema, np.eye(2))
+    assert blamed(found, texts) == [0, 2]
+    assert found.x == (1.0, 0.0)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_rules_that_a_function_keeps_are_never_called_contradictory(seed):
+    refuse_alarms(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(st.integers(0, 2**32 - 1))
+def test_many_more_rules_that_a_function_keeps_are_not_either(seed):
+    refuse_alarms(seed)
+
+
+def refuse_alarms(seed):
+    rng = np.random.default_rng(seed)
+    outputs = ("y", "q")[: rng.integers(1, 3)]
+    witnesses = {name: random_witness(rng) for name in outputs}
+    count = int(rng.integers(2, 8))
+    texts = [random_rule(rng, witnesses) for _ in range(count)]
+    schema = Schema(NAMES, outputs)
+    bounds = [bind(parse_rule(text), schema) for text in dict.fromkeys(texts) if text]
+    X = np.zeros((6, len(NAMES)))
+    X[:, :2] = rng.integers(-6, 7, (6, 2)) / 2
+    X[np.arange(6), rng.choice(GROUP, 6)] = 1.0
+    found = find_conflict(bounds, X)
+    assert found is None, found.message()
