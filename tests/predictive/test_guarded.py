@@ -204,9 +204,13 @@ def test_a_row_that_rules_leave_nothing_to_is_named():
 
 
 def test_a_row_where_nothing_allowed_was_found_is_named():
-    guard = guarded(["abs(y) + abs(z) <= 0 - 1"])
+    row = np.array([[3.0, 4.0]])
+    narrow = guarded(["(y - 1234.567) ** 2 + z ** 2 <= 0"])
     with pytest.raises(InferenceError, match=r"was found at x = 3, t = 4, where"):
-        guard.mean_and_sd(np.array([[3.0, 4.0]]))
+        narrow.mean_and_sd(row)
+    never = guarded(["abs(y) + abs(z) <= 0 - 1"])
+    with pytest.raises(RuleError, match=r"at x = 3, t = 4 no output satisfies this"):
+        never.mean_and_sd(row)
 
 
 def test_noise_slopes_and_limits_are_those_of_the_draws():
