@@ -16,12 +16,8 @@ import pytest
 
 import ocbnn
 from ocbnn.cli.app import CODES
-from ocbnn.core import errors, versions
-from ocbnn.core.units import Units
-from ocbnn.datasets.uci import uci as load
-from ocbnn.estimators import Refinement, holding, refining
+from ocbnn.core import versions
 from ocbnn.inference import PLANS
-from ocbnn.metrics import held
 from ocbnn.priors import make_term
 from ocbnn.projects.keys import key_rows
 from ocbnn.projects.sections import RuleEntry
@@ -36,7 +32,6 @@ from ocbnn.studies import (
     toy_runs,
     uci,
 )
-from ocbnn.studies.base import Request
 from ocbnn.studies.toys import TOYS
 
 DOCS = Path(__file__).parent
@@ -129,48 +124,6 @@ def test_every_setting_function_and_keyword_of_a_rule_is_explained() -> None:
     assert len(pairs()) > 20
     assert len(slopes()) > 6
     assert settings | set(OPTIONS) | set(FUNCTIONS) | set(KEYWORDS) <= shown
-
-
-def test_numbers_in_sentences_are_the_codes_own() -> None:
-    usual = Refinement()
-    said = [
-        ("hard.md", f"Of fresh points {holding.LOOKED_AT:,} are drawn"),
-        ("hard.md", f"Fewer than {held.LEAST_DRAWS} draws, or weights that make them"),
-        ("hard.md", f"fewer than {held.LEAST_ESS:g} of equal weight"),
-        ("reference.md", f"at least {refining._WALKERS_PER_INPUT} where its points"),
-        ("reference.md", f"walk, else {refining._POINTS_PER_INPUT})"),
-        ("firm.md", f"slack from {usual.starts} places of the region"),
-        ("firm.md", f"worst input, and {usual.test_points} fresh points"),
-        ("firm.md", f"a factor of {refining._FACTOR:g} in rounds"),
-        ("firm.md", f"to {refining._MOST:g} times at most"),
-    ]
-    for page, words in said:
-        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", PAGES[page])
-        assert words in re.sub(r"\s+", " ", plain), page
-
-
-def test_an_output_without_spread_is_refused_and_such_an_input_is_shifted() -> None:
-    page = re.sub(r"\s+", " ", PAGES["method.md"])
-    assert "An input without spread is only shifted. An output without" in page
-    rows = np.ones((5, 1))
-    with pytest.raises(errors.DataError, match="nothing to learn"):
-        ocbnn.OCBNNRegressor().fit(rows, rows[:, 0])
-    assert Units.of(7 * rows, None, 1).standard_inputs(8 * rows).tolist() == [[1]] * 5
-
-
-def test_synthetic_studies_run_raw_columns_and_isotropic_weights(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(ocbnn.OCBNNRegressor, "fit", lambda self, *_: self)
-    for study in (toy_runs, uci):
-        monkeypatch.setattr(study, "finished", lambda model: model)
-    page = re.sub(r"\s+", " ", PAGES["method.md"])
-    assert "studies of its synthetic problems run it; those of real tables" in page
-    without = {"with_rules": False}
-    one = toy_runs.fit_toy(TOYS["fig1-left"], ocbnn.HMC(), Request(), **without)
-    assert (one.standardize, one.weight_prior) == (False, "isotropic")
-    two = uci.fit("yacht", load("yacht"), np.arange(40), 0, ocbnn.HMC(), **without)
-    assert (two.standardize, two.weight_prior) == (True, "fan-in")
 
 
 def test_every_setting_of_a_plan_is_explained() -> None:
