@@ -12,8 +12,10 @@ parent has died becomes a child of this one, so that nothing gets lost.
 import ctypes
 import faulthandler
 import os
+import queue
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -70,6 +72,26 @@ def pytest_runtest_teardown(item, nextitem):
     if nextitem is None:
         fail_for({})
     return found
+
+
+def within(seconds, call, *args):
+    """What a call gives that waits for someone; an error if it takes longer."""
+    found = queue.SimpleQueue()
+
+    def answer():
+        try:
+            found.put((call(*args), None))
+        except Exception as error:
+            found.put((None, error))
+
+    threading.Thread(target=answer, daemon=True).start()
+    try:
+        result, error = found.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError(f"{call} gave nothing in {seconds} seconds") from None
+    if error is not None:
+        raise error
+    return result
 
 
 def fail_for(before):

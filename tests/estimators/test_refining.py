@@ -20,7 +20,7 @@ from ocbnn.posterior import GaussianNoise, Target
 from ocbnn.priors import WeightPrior
 from ocbnn.priors.refined import felt_fully, with_found, with_room
 from ocbnn.rules import Schema, bind, custom, inputs, parse_rule
-from tests.inference.walks import bits
+from tests.inference.walks import Quiet, bits
 from tests.priors.terms import log_g, some_values, term_of
 
 X = np.linspace(-1.0, 1.0, 10)[:, None]
@@ -84,6 +84,29 @@ def test_a_refined_fit_goes_on_from_its_folder_to_the_same_draws(firm, tmp_path)
     assert runs == [f"run-{n}" for n in range(len(firm.refinement_.rounds))]
     again = quietly(make(checkpoint=str(tmp_path / "run")), refine=REFINE)
     assert bits(again.draws_) == bits(firm.draws_)
+
+
+class Impatient(Quiet):
+    """Stops as soon as the second run makes moves."""
+
+    runs = 0
+
+    def begin(self, label, total):
+        self.runs += total is not None  # others tell what a run has found
+
+    def is_stopping(self):
+        return self.runs > 1
+
+
+def test_a_fit_that_is_stopped_in_a_later_run_keeps_the_draws_of_the_last(tmp_path):
+    stopped = quietly(make(progress=Impatient()), refine=REFINE)
+    assert stopped.draws_.interrupted
+    assert len(stopped.refinement_.rounds) == 1
+    assert "stopped early" in str(stopped.verdict_)
+    # It is as it was when they were drawn, before the rule was felt elsewhere.
+    assert np.isfinite(stopped.predict(X)).all()
+    stopped.set_params(progress=False).save(tmp_path / "model.ocbnn")
+    assert ocbnn.load(tmp_path / "model.ocbnn").draws_.interrupted
 
 
 def test_a_soft_rule_gets_points_when_asked_but_keeps_its_price(firm):

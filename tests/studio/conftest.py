@@ -6,11 +6,14 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
 
 import pytest
+
+from tests.limits import within
 
 # A fit that goes on until it is stopped.
 LONG = {"algorithm": "nuts", "chains": 1, "warmup": 300, "draws": 1_000_000}
@@ -79,19 +82,31 @@ class Client:
         self.json(f"{session}/fit", {"quick": quick})
         return self.heard(session)
 
-    def heard(self, session, until=("done", "failed", "stopped")):
-        """Listen to a fit; the names of all events, and the session's last state."""
-        seen, name = [], ""
-        with self.listen(f"{session}/events") as stream:
+    def events(self, session, seconds=240):
+        """What a page hears of, line by line, for so many seconds."""
+        deadline = time.monotonic() + seconds
+        # A server that is alive says so every 15 seconds.
+        with self.listen(f"{session}/events", timeout=60) as stream:
             for line in stream:
-                text = line.decode().strip()
-                if text.startswith("event: "):
-                    name = text.removeprefix("event: ")
-                    seen.append(name)
-                if name == "fit" and text.startswith("data: "):
-                    said = json.loads(text.removeprefix("data: "))
-                    if said["state"] in until:
-                        break
+                yield line.decode().strip()
+                assert time.monotonic() < deadline, f"listened for {seconds} seconds"
+
+    def heard(self, session, seconds=240, is_settled=True):
+        """Listen to a fit until it is over; all events, and the session's last state.
+
+        A fit that was stopped on a busy machine may sum up what it has drawn
+        afterwards; `is_settled` waits for that as well.
+        """
+        seen, name = [], ""
+        for text in self.events(session, seconds):
+            if text.startswith("event: "):
+                name = text.removeprefix("event: ")
+                seen.append(name)
+            if name == "fit" and text.startswith("data: "):
+                said = json.loads(text.removeprefix("data: "))
+                goes_on = is_settled and "summed up" in said["message"]
+                if said["state"] in ("done", "failed", "stopped") and not goes_on:
+                    break
         return seen, self.json(session)
 
     def long_fit(self, **more):
@@ -104,10 +119,7 @@ class Client:
 
     def until_bands(self, session):
         """Listen until draws are shown."""
-        with self.listen(f"{session}/events") as stream:
-            for line in stream:
-                if line.startswith(b"event: bands"):
-                    break
+        assert any(text == "event: bands" for text in self.events(session))
 
 
 @contextmanager
@@ -125,19 +137,23 @@ def started(folder, *options):
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     try:
-        yield process, process.stdout.readline().strip()
+        yield process, within(120, process.stdout.readline).strip()
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
-        if not process.stdout.closed:
-            process.communicate(timeout=60)
+        try:
+            if not process.stdout.closed:
+                process.communicate(timeout=60)
+        finally:
+            process.kill()
 
 
 @contextmanager
 def running(folder, *options):
     """A client of a studio on loopback."""
     with started(folder, *options) as (process, address):
-        assert re.match(r"http://127\.0\.0\.1:\d+/", address), process.stderr.read()
+        is_up = re.match(r"http://127\.0\.0\.1:\d+/", address)
+        assert is_up, within(60, process.stderr.read)
         client = Client(address).enter()
         client.process, client.folder = process, folder
         yield client

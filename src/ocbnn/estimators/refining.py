@@ -103,19 +103,28 @@ def refine_fit(
     model.target_ = _with_rooms(model.target_, asked, key_room, explicit)
     plan: Plan = model.choice_.plan
     short = shorter(plan)
-    is_full, spent, starts = short is None, 0, None
+    is_full, spent, starts, felt = short is None, 0, None, model.target_
     rounds: list[Round] = []
     broken_before: dict[str, float] = {}
     while True:
         number, started = len(rounds), time.monotonic()
         asked_now = plan if is_full or short is None else short
         now = _continued(asked_now, starts)
-        draws = _run(model, now, jax.random.fold_in(key_run, number), number, starts)
+        key_here = jax.random.fold_in(key_run, number)
+        try:
+            draws = _run(model, now, key_here, number, starts)
+        except KeyboardInterrupt:
+            if not rounds:
+                raise
+            # Stopped before this run had draws: those of the last one are kept.
+            model.target_ = felt
+            model.draws_ = dataclasses.replace(model.draws_, interrupted=True)
+            break
         starts = _ends(draws, plan)
         key_now = jax.random.fold_in(key_look, number)
         most = _MANY if is_full else _SOME
         looks = _look(model, asked, key_now, most)
-        if is_met(looks, asked):
+        if is_met(looks, asked) and not draws.interrupted:
             # Too good to be true, perhaps.
             harder = dataclasses.replace(
                 asked, starts=2 * asked.starts, steps=2 * asked.steps
@@ -123,7 +132,7 @@ def refine_fit(
             looks = _look(model, harder, jax.random.fold_in(key_now, 1), most)
         met = is_met(looks, asked)
         is_last = draws.interrupted or (is_full and (met or spent >= asked.rounds))
-        added: dict[str, int] = {}
+        added, felt = {}, model.target_
         if not (is_last or met) and spent < asked.rounds:
             added = _add_points(model, looks, asked, spent, broken_before)
             spent += 1

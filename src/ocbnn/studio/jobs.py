@@ -6,21 +6,24 @@ takes nothing with it; what it said last is told, and the server lives.
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import secrets
-import signal
-import sys
-from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ocbnn.core.errors import OcbnnError
+from ocbnn.studio.processes import end, is_over, last_words, started
 from ocbnn.studio.sessions import Session
-from ocbnn.studio.telling import nothing_drawn
+from ocbnn.studio.telling import NOTHING_DRAWN, before
 
-_LINE = 2**26  # bytes of a line that a process may say
-_GENTLE_SECONDS = 10.0
+# For a fit that is to stop; for one that sums up what it has drawn, on a busy machine;
+# and between telling a process to end and killing it.
+_GENTLE_SECONDS, _KEEPING_SECONDS, _INSISTING_SECONDS = 3.0, 60.0, 0.5
+_CLOSING_SECONDS = 10.0
 _LOOK_SECONDS = 120.0
-_LAST_WORDS = 30
+_NOTHING_SHOWN = "Stopped before there was anything to show."
+_SUMMING_UP = "Stopped. What was drawn is being summed up, and is shown in a moment."
 
 
 class CrashError(OcbnnError, RuntimeError):
@@ -63,14 +66,14 @@ class Fits:
     def __init__(self, listeners: Listeners, at_once: int) -> None:
         self._listeners = listeners
         self._turn = asyncio.Semaphore(at_once)
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._processes: dict[str, asyncio.subprocess.Process] = {}
+        self._jobs: dict[str, _Job] = {}
         self._said: dict[str, dict[str, Any]] = {}
-        self._stopping: set[str] = set()
+        # One after the other, and nobody waits for a disk that is busy.
+        self._writing = ThreadPoolExecutor(1)
 
     def is_busy(self, session: Session) -> bool:
         """Whether a fit of it runs or waits."""
-        return session.id in self._tasks
+        return session.id in self._jobs
 
     def state(self, session: Session) -> dict[str, Any]:
         """How a session's fit goes, or went."""
@@ -85,64 +88,105 @@ class Fits:
         said = {"text": text, "quick": quick, "run": run}
         self._say(session, {**first, **empty, **said})
         options = ["--run", run, *(["--quick"] if quick else [])]
-        task = asyncio.create_task(self._run(session, options))
-        self._tasks[session.id] = task
-        task.add_done_callback(lambda _: self._tasks.pop(session.id, None))
+        job = self._jobs[session.id] = _Job(session)
+        job.task = asyncio.create_task(self._run(job, options))
+        job.task.add_done_callback(lambda _: self._jobs.pop(session.id, None))
 
     def stop(self, session: Session) -> None:
         """End a fit gently: what was drawn is kept."""
-        process = self._processes.get(session.id)
-        if process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGINT)
-            self._stopping.add(session.id)
+        job = self._jobs.get(session.id)
+        if job is None or job.is_told:
+            return
+        if job.has_turn:
+            job.stopping.set()
             self._say(session, {"message": "Stopping; what was drawn is kept."})
-        elif session.id in self._tasks:
-            self._tasks[session.id].cancel()
+        elif job.task is not None:
+            job.task.cancel()
             self._say(session, {"state": "stopped", "message": "It had not begun."})
 
-    async def close(self) -> None:
-        """End all of them, gently at first."""
-        for process in list(self._processes.values()):
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGINT)
-        tasks = list(self._tasks.values())
-        if tasks:
-            await asyncio.wait(tasks, timeout=_GENTLE_SECONDS)
-        for process in list(self._processes.values()):
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+    async def settle(self, session: Session) -> None:
+        """Wait for a fit no longer that only sums up what it has drawn.
 
-    async def _run(self, session: Session, options: list[str]) -> None:
+        That is saved, and the same fit goes on from there.
+        """
+        job = self._jobs.get(session.id)
+        if job is not None and job.is_told and job.process and job.task:
+            await end(job.process, _INSISTING_SECONDS)
+            await asyncio.wait({job.task})
+
+    async def close(self) -> None:
+        """End all of them, gently at first; those that wait do not begin."""
+        jobs = list(self._jobs.values())
+        for job in jobs:
+            self.stop(job.session)
+        tasks = {job.task for job in jobs if job.task is not None}
+        if tasks:
+            await asyncio.wait(tasks, timeout=_CLOSING_SECONDS)
+        for job in jobs:
+            await self.settle(job.session)
+        self._writing.shutdown()
+
+    async def _run(self, job: "_Job", options: list[str]) -> None:
+        session = job.session
         async with self._turn:
+            job.has_turn = True
             start = {"state": "running", "stage": "starting", "message": ""}
             self._say(session, start)
-            process = await _started("worker", str(session.folder), *options)
-            self._processes[session.id] = process
             try:
-                words = asyncio.create_task(_last_words(process))
-                ended = await self._hear(session, process)
+                process = await started("worker", str(session.folder), *options)
+            except OSError as error:
+                message = f"no process could be started: {error.strerror or error}."
+                self._say(session, {"state": "failed", "message": message})
+                return
+            job.process = process
+            ending = asyncio.create_task(self._end_when_asked(job, process))
+            try:
+                words = asyncio.create_task(last_words(process))
+                ended = await self._hear(job, process)
                 await process.wait()
-                if ended is not None:
-                    self._say(session, {**ended, "share": None, "left": None})
-                elif session.id in self._stopping:
-                    # It was still loading the library.
-                    message = nothing_drawn(session.folder)
-                    self._say(session, {"state": "stopped", "message": message})
-                else:
-                    self._say(session, {"state": "failed", "message": await words})
+                session.mend()
+                self._say(session, self._ending(job, ended, await words))
             finally:
-                self._stopping.discard(session.id)
-                self._processes.pop(session.id, None)
-                session.keep_fit_state(self._said.get(session.id, {}))
+                ending.cancel()
+
+    async def _end_when_asked(
+        self, job: "_Job", process: asyncio.subprocess.Process
+    ) -> None:
+        """Tell a process to stop once a person wants it, and see to it that it does."""
+        await job.stopping.wait()
+        assert process.stdin is not None
+        process.stdin.write(b"stop\n")
+        is_over_soon = await is_over(process, _GENTLE_SECONDS)
+        if not is_over_soon and job.is_keeping:
+            job.is_told = True
+            said = {"state": "stopped", "message": _SUMMING_UP}
+            self._say(job.session, {**said, "share": None, "left": None})
+            await is_over(process, _KEEPING_SECONDS)
+        if process.returncode is None:
+            await end(process, _INSISTING_SECONDS)
+
+    def _ending(
+        self, job: "_Job", ended: dict[str, Any] | None, words: str
+    ) -> dict[str, Any]:
+        """How a fit ended: as it said, or as one sees from what it left."""
+        said = ended or {"state": "failed", "message": words}
+        if job.stopping.is_set() and said["state"] == "failed":
+            run = self._said[job.session.id]["run"]
+            is_shown = (job.session.found() or {}).get("run") == run
+            early = _NOTHING_SHOWN if job.is_keeping else NOTHING_DRAWN
+            message = "" if is_shown else before(job.session.folder, early)
+            said = {"state": "stopped", "message": message}
+        return {**said, "share": None, "left": None}
 
     async def _hear(
-        self, session: Session, process: asyncio.subprocess.Process
+        self, job: "_Job", process: asyncio.subprocess.Process
     ) -> dict[str, Any] | None:
         """Pass on what a fit says; how it ended, if it lived to say so."""
         assert process.stdout is not None
-        ended = None
+        ended, session = None, job.session
         async for line in process.stdout:
+            if not line.endswith(b"\n"):
+                break  # It was ended while it spoke.
             said = json.loads(line)
             match said.pop("event"):
                 case "progress":
@@ -151,6 +195,8 @@ class Fits:
                     self._listeners.tell(session.id, "bands", said)
                 case "result":
                     self._listeners.tell(session.id, "result", {})
+                case "keeping":
+                    job.is_keeping = True
                 case "end":
                     ended = said
         return ended
@@ -158,9 +204,22 @@ class Fits:
     def _say(self, session: Session, said: dict[str, Any], keep: bool = True) -> None:
         whole = {**self._said.get(session.id, {}), **said}
         self._said[session.id] = whole
-        if keep:
-            session.keep_fit_state(whole)
         self._listeners.tell(session.id, "fit", whole)
+        if keep:
+            self._writing.submit(session.keep_fit_state, whole)
+
+
+@dataclasses.dataclass
+class _Job:
+    """One fit that runs or waits."""
+
+    session: Session
+    stopping: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+    process: asyncio.subprocess.Process | None = None
+    has_turn: bool = False
+    is_keeping: bool = False  # it has heard, and has something to write first
+    is_told: bool = False  # as stopped, although it writes still
 
 
 class Looker:
@@ -215,8 +274,8 @@ class Looker:
         if self._is_closed:
             raise CrashError("the studio is being closed.")
         if self._process is None or self._process.returncode is not None:
-            self._process = await _started("looker", stdin=True)
-            self._words = asyncio.create_task(_last_words(self._process))
+            self._process = await started("looker")
+            self._words = asyncio.create_task(last_words(self._process))
             await self._line()
         return self._process
 
@@ -245,32 +304,6 @@ class Looker:
             words = "" if self._words is None else await self._words
             raise CrashError(f"the process that draws functions has died. {words}")
         return json.loads(line)
-
-
-async def _started(
-    module: str, *args: str, stdin: bool = False
-) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", f"ocbnn.studio.{module}", *args),
-        stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        # Ctrl-C is for the server, which then ends its processes gently.
-        start_new_session=True,
-        limit=_LINE,
-    )
-
-
-async def _last_words(process: asyncio.subprocess.Process) -> str:
-    """What a process said on its way out, for people."""
-    assert process.stderr is not None
-    last: deque[str] = deque(maxlen=_LAST_WORDS)
-    async for line in process.stderr:
-        last.append(line.decode(errors="replace").rstrip())
-    code = await process.wait()
-    why = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    said = next((line for line in reversed(last) if line.strip()), "")
-    return f"It ended with {why}{f': {said}' if said else ''}."
 
 
 def gone_on(session: Session) -> None:

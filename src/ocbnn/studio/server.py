@@ -203,6 +203,7 @@ class Studio:
 
     async def _delete(self, request: Request) -> Response:
         session = self._session(request)
+        await self._fits.settle(session)
         if self._fits.is_busy(session):
             raise OcbnnError("a fit of this session is running. Stop it first.")
         await run_in_threadpool(self.store.remove, session)

@@ -72,6 +72,13 @@ class Session:
             coming.rename(here)
             shutil.rmtree(old, ignore_errors=True)
 
+    def mend(self) -> None:
+        """Put the last fit back, if a process was ended while it replaced that."""
+        for which in ("with", "without"):
+            here, old = self.run(which), self.folder / "coming" / f"old-{which}"
+            if old.is_dir() and not here.exists():
+                old.rename(here)
+
     @property
     def result(self) -> Path:
         """What was found by the last fit."""

@@ -1,109 +1,46 @@
-"""What a process says to the server: one JSON object a line, on its standard output."""
+"""What a process says to the server: one JSON object a line, on its standard output.
 
+Nothing heavy is loaded here: a process must be able to speak before anything else.
+"""
+
+import contextlib
 import json
-import os
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jax
-import numpy as np
-
-from ocbnn.inference.progress import Pace, Reporter
-from ocbnn.posterior import Model, Target
-from ocbnn.predictive import Predictive
-
-_PROGRESS_SECONDS, _LOOK_SECONDS = 0.2, 1.0
-_MOST_DRAWS = 400
-
-Look = Callable[[Predictive], dict[str, Any]]
+NOTHING_DRAWN = "Stopped before anything was drawn."
 _speaking = threading.Lock()
 
 
 def tell(event: str, **said: Any) -> None:
-    """Say something; who has no listener any more ends."""
+    """Say something; when the server is gone, nobody hears it."""
     line = json.dumps({"event": event, **said}, allow_nan=False)
-    with _speaking:
-        try:
-            sys.stdout.write(line + "\n")
-            sys.stdout.flush()
-        except (BrokenPipeError, ValueError):
-            os._exit(1)
+    with _speaking, contextlib.suppress(BrokenPipeError, ValueError):
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
 
 
-def nothing_drawn(session: Path) -> str:
-    """What a person hears who stopped a fit too early."""
-    kept = (session / "result.json").exists()
-    before = " What is shown is the fit before, which is kept." if kept else ""
-    return f"Stopped before anything was drawn.{before}"
+def before(session: Path, early: str = NOTHING_DRAWN) -> str:
+    """What a person hears who stopped a fit too early, and what there is instead."""
+    said = [early]
+    if _is_saved(session):
+        said.append("Fit goes on from there.")
+    if (session / "result.json").exists():
+        said.append("What is shown is the fit before, which is kept.")
+    return " ".join(said)
 
 
-class Teller:
-    """Tells of a run's progress, and shows its draws as they come.
-
-    Attributes:
-        stage: What is being done, in words.
-        look: Makes a picture of draws; None to show nothing.
-    """
-
-    def __init__(self, stage: str, which: str, look: Look | None) -> None:
-        self.stage, self._which, self._look = stage, which, look
-        self._lock = threading.Lock()
-        self._kept: list[Any] = []
-        self._pace = Pace()
-        self._told = self._looked = time.monotonic()
-
-    def __enter__(self) -> Reporter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def begin(self, label: str, total: int | None) -> None:
-        """A run starts."""
-        self._pace = Pace(total)
-        self._say(f"{label}: compiling")
-
-    def resume(self, count: int, note: str) -> None:
-        """Some of it was done before."""
-        self._pace.resume(count)
-        self._say(note)
-
-    def advance(self, count: int, note: str) -> None:
-        """Some more moves are done."""
-        with self._lock:
-            self._pace.advance(count)
-            now = time.monotonic()
-            if now - self._told >= _PROGRESS_SECONDS:
-                self._told = now
-                self._say(note)
-
-    def finish(self, note: str) -> None:
-        """The run is over."""
-        self._say(note)
-
-    def see(self, target: Any, positions: Any) -> None:
-        """Draws have come."""
-        if self._look is None or not isinstance(target, Target):
-            return
-        flat = jax.tree.map(lambda a: np.reshape(a, (-1, *a.shape[3:])), positions)
-        is_population = jax.tree.leaves(positions)[0].shape[2] > 1
-        with self._lock:
-            self._kept = [flat] if is_population else [*self._kept[-200:], flat]
-            now = time.monotonic()
-            if now - self._looked < _LOOK_SECONDS:
-                return
-            self._looked = now
-            kept = list(self._kept)
-        joined = jax.tree.map(lambda *a: np.concatenate(a)[-_MOST_DRAWS:], *kept)
-        draws = Model(*joined)
-        found = Predictive(target.network, target.likelihood, draws, target.units)
-        tell("bands", which=self._which, **self._look(found))
-
-    def _say(self, note: str) -> None:
-        pace = self._pace
-        far = {"share": pace.share, "rate": pace.rate, "left": pace.left}
-        tell("progress", stage=self.stage, note=note, **far)
+def _is_saved(session: Path) -> bool:
+    """Whether something of this very fit was saved."""
+    try:
+        text = (session / "study.toml").read_bytes()
+        return any(
+            (run / "study.toml").read_bytes() == text
+            and any((run / "checkpoint").rglob("state.ocbnn"))
+            for run in (session / "with", session / "coming" / "with")
+            if (run / "study.toml").exists()
+        )
+    except OSError:
+        return False

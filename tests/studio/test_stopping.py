@@ -1,0 +1,261 @@
+"""Stop is heard at any moment of a fit, and a fit that does not hear it is ended."""
+
+import asyncio
+import contextlib
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ocbnn.studio import jobs
+from ocbnn.studio.examples import EXAMPLES
+from ocbnn.studio.sessions import Store
+from tests.limits import within
+from tests.studio.stopping import PLANS, busy, stop_often, stop_one
+
+# A process that hears a stop although its main thread hears nothing, as while it loads
+# libraries that catch whatever is raised.
+DEAF = """
+import sys, time
+from ocbnn.studio.hearing import Stop
+
+say = lambda word: print(word, flush=True)
+stop = Stop(farewell=lambda: say("farewell"), promise=lambda: say("promise"))
+stop.listen()
+if "hold" in sys.argv:
+    stop.hold()
+say("listening")
+while not ("hold" in sys.argv and stop.is_asked):
+    try:
+        time.sleep(0.01)
+    except BaseException:
+        pass
+say("written")
+assert stop.let_go()
+"""
+
+
+@contextlib.contextmanager
+def deaf(*words):
+    with subprocess.Popen(
+        [sys.executable, "-c", DEAF, *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert within(60, process.stdout.readline) == "listening\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_process_whose_main_thread_hears_nothing_ends_at_once():
+    with deaf() as process:
+        assert process.communicate("stop\n", timeout=10) == ("farewell\n", None)
+        assert process.returncode == 0
+
+
+def test_a_process_that_has_something_to_keep_writes_it_first():
+    with deaf("hold") as process:
+        process.stdin.write("stop\n")
+        process.stdin.flush()
+        assert within(10, process.stdout.readline) == "promise\n"
+        assert within(10, process.stdout.readline) == "written\n"
+        assert process.wait(10) == 0
+
+
+def test_a_process_whose_server_is_gone_ends():
+    with deaf() as process:
+        process.stdin.close()
+        assert process.wait(10) == 0
+
+
+# What a fit may do in the place of stopping.
+IGNORES = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print('{"event": "progress", "stage": "deaf"}', flush=True)
+print('{"event": "bands", "cut": ', end="", flush=True)
+time.sleep(600)
+"""
+KEEPS = """
+import sys, time
+print('{"event": "progress", "stage": "drawing"}', flush=True)
+sys.stdin.readline()
+print('{"event": "keeping"}', flush=True)
+time.sleep(float(sys.argv[1]))
+print('{"event": "end", "state": "stopped", "message": "written"}', flush=True)
+"""
+
+
+@pytest.fixture
+def session(tmp_path):
+    return Store(tmp_path / "studio").from_document(*EXAMPLES["fig1-left"].make())
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """Makes fits whose processes run a program of the test."""
+
+    def make(program, *words):
+        async def started(*_):
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", program, *words),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+
+        monkeypatch.setattr(jobs, "started", started)
+        return jobs.Fits(jobs.Listeners(), 1)
+
+    return make
+
+
+async def until(is_so, seconds=30):
+    """Seconds until something is so."""
+    started = time.monotonic()
+    while not is_so():
+        assert time.monotonic() - started < seconds
+        await asyncio.sleep(0.01)
+    return time.monotonic() - started
+
+
+def test_a_fit_that_does_not_hear_is_ended_and_told_as_stopped(fits, session):
+    async def run():
+        some = fits(IGNORES)
+        some.start(session, "", quick=False)
+        await until(lambda: some.state(session)["stage"] == "deaf")
+        some.stop(session)
+        took = await until(lambda: not some.is_busy(session))
+        await some.close()
+        return took, some.state(session)
+
+    took, said = asyncio.run(run())
+    assert took < 5
+    assert said["state"] == "stopped"
+    assert said["message"] == "Stopped before anything was drawn."
+    assert session.fit_state() == said
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_who_waits_for_a_summary_is_told_and_may_fit_again(fits, session, again):
+    async def run():
+        some = fits(KEEPS, "600" if again else "5")
+        some.start(session, "", quick=False)
+        await until(lambda: some.state(session)["stage"] == "drawing")
+        some.stop(session)
+        took = await until(lambda: some.state(session)["state"] == "stopped")
+        assert "being summed up" in some.state(session)["message"]
+        if again:
+            await some.settle(session)
+            assert not some.is_busy(session)
+        await until(lambda: not some.is_busy(session))
+        return took, some.state(session)
+
+    took, said = asyncio.run(run())
+    assert took < 5
+    assert said["state"] == "stopped"
+    wanted = "Stopped before there was anything to show." if again else "written"
+    assert said["message"] == wanted
+
+
+def test_a_server_that_is_closed_begins_nothing_and_leaves_nothing(fits, tmp_path):
+    store = Store(tmp_path / "studio")
+    one, two = (store.from_document(*EXAMPLES["fig1-left"].make()) for _ in "ab")
+
+    async def run():
+        some = fits(IGNORES)
+        for session in (one, two):
+            some.start(session, "", quick=False)
+        await until(lambda: some.state(one)["stage"] == "deaf")
+        assert some.state(two)["state"] == "waiting"
+        await some.close()
+        return some.is_busy(one) or some.is_busy(two)
+
+    started = time.monotonic()
+    assert not asyncio.run(run())
+    assert time.monotonic() - started < 10
+    assert [each.fit_state()["state"] for each in (one, two)] == ["stopped"] * 2
+
+
+def test_the_last_fit_is_put_back_when_its_successor_came_halfway(session):
+    session.run("with").mkdir()
+    (session.run("with") / "model").write_text("last")
+    session.coming("with").parent.mkdir(exist_ok=True)
+    session.run("with").rename(session.folder / "coming" / "old-with")
+    session.mend()
+    assert (session.run("with") / "model").read_text() == "last"
+
+
+# While the process is being made, while it starts, while it loads, while it compiles.
+@pytest.mark.parametrize("after", [0.0, 0.05, 0.4, 1.5, 5.0])
+def test_a_fit_is_stopped_soon_on_a_busy_machine(studio, after):
+    with busy(4):
+        found = stop_one(studio, "warm-up", after)
+    assert found.state == "stopped", found
+    assert found.seconds < 5, found
+
+
+@pytest.mark.slow
+def test_many_fits_are_stopped_soon_on_a_busy_machine():
+    with busy(4):
+        found = list(stop_often(40, studios=2, seconds=10.0))
+    assert [one for one in found if one.state != "stopped"] == []
+    assert [str(one) for one in found if one.seconds >= 5] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", PLANS)
+def test_what_was_drawn_is_shown_however_busy_the_machine_is(studio, plan):
+    with busy(4):
+        found = stop_one(studio, plan, after=30.0)
+    assert found.state == "stopped", found
+    assert found.seconds < 5, found
+    assert found.shown or plan == "warm-up" or "goes on from there" in found.message
+
+
+def until_stage(studio, session, stage):
+    """Fit, and stop when it comes to a stage; the state then."""
+    studio.json(f"{session}/fit", {"quick": False})
+    assert any(f'"stage": "{stage}' in text for text in studio.events(session))
+    asked = time.monotonic()
+    studio.json(f"{session}/cancel", {})
+    _, state = studio.heard(session, is_settled=False)
+    assert time.monotonic() - asked < 5
+    assert state["fit"]["state"] == "stopped"
+    return studio.heard(session)[1]
+
+
+def test_what_comes_after_the_fit_is_stopped_as_well_and_gone_on_with(studio):
+    session = studio.example("fig1-left")
+    small = {"algorithm": "nuts", "chains": 2, "warmup": 300, "draws": 100}
+    studio.save(session, lambda d: d.update(inference=small))
+    state = until_stage(studio, session, "fitting without")
+    assert state["result"]["with"]["scores"]
+    state = until_stage(studio, session, "proving")
+    assert state["result"]["without"]["rules"]
+    assert state["result"]["conflicts"]
+    assert state["result"]["certificates"] == []
+
+
+def test_a_population_that_is_stopped_is_shown_and_said_to_be_on_its_way(studio):
+    session = studio.example("fig1-left")
+    slow = {"algorithm": "smc", "particles": 60, "moves": 1, "steps": 5}
+    slow |= {"keep": 0.9999}
+    studio.save(session, lambda d: d.update(inference=slow))
+    studio.json(f"{session}/fit", {"quick": False})
+    studio.until_bands(session)
+    studio.json(f"{session}/cancel", {})
+    _, state = studio.heard(session)
+    assert state["fit"]["state"] == "stopped"
+    verdict = state["result"]["with"]["verdict"]
+    assert verdict["status"] == "poor"
+    (said,) = verdict["sentences"]
+    assert re.match(r"SMC was stopped at temperature \d[\d.e-]*, on its way", said)
+    assert "not draws from the posterior" in said
+    assert said.endswith("Fit goes on from there.")
+    assert studio.json(f"{session}/posterior", {})["with"]["mean"]
