@@ -1,6 +1,7 @@
 """A loaded model is the model that was saved, to the bit."""
 
 import dataclasses
+import time
 
 import equinox as eqx
 import jax
@@ -343,6 +344,63 @@ def test_a_model_file_that_says_the_impossible_is_refused(model, tmp_path, key):
     write_bundle(tmp_path / "m", document, bundle.arrays)
     with pytest.raises(StorageError, match="cannot be loaded"):
         ocbnn.load(tmp_path / "m")
+
+
+HUGE = "a" * 100_000
+MONSTERS = {
+    "nested names of settings": {"left_out": [[["network"]]]},
+    "names of settings that are objects": {"left_out": [{"network": 1}]},
+    "a setting of any length": {"left_out": [HUGE]},
+    "inputs of any length": {"schema": {"inputs": [HUGE]}},
+    "outputs of any length": {"schema": {"outputs": [HUGE]}},
+    "columns of any length": {"schema": {"columns": [HUGE]}},
+    "nested inputs": {"schema": {"inputs": [[["x"]]]}},
+    "very many inputs": {"schema": {"inputs": [f"x{i}" for i in range(50_000)]}},
+    "a missing key of any length": {"schema": {HUGE: 1, "inputs": None}},
+}
+
+
+@pytest.mark.parametrize("what", MONSTERS)
+def test_a_model_file_out_of_all_proportion_is_refused_at_once(model, tmp_path, what):
+    model.save(tmp_path / "m")
+    bundle = read_bundle(tmp_path / "m")
+    document = dict(bundle.document)
+    for key, value in MONSTERS[what].items():
+        whole = isinstance(document.get(key), dict) and isinstance(value, dict)
+        document[key] = {**document[key], **value} if whole else value
+    write_bundle(tmp_path / "m", document, bundle.arrays)
+    began = time.perf_counter()
+    with pytest.raises(StorageError, match="cannot be loaded") as caught:
+        ocbnn.load(tmp_path / "m")
+    assert time.perf_counter() - began < 5
+    assert len(str(caught.value)) < len(str(tmp_path)) + 1100
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_none_are_refused_when_a_model_is_loaded(
+    model, tmp_path, wrong
+):
+    model.save(tmp_path / "m")
+    bundle = read_bundle(tmp_path / "m")
+    needed = [n for n in bundle.arrays if not n.startswith(("stats/", "warmup/"))]
+    needed = [n for n in needed if bundle.arrays[n].dtype.kind == "f"]
+    assert {name.partition("/")[0] for name in needed} >= {"draws", "units", "data"}
+    for name in needed:
+        array = bundle.arrays[name].copy()
+        array.flat[-1] = wrong
+        write_bundle(tmp_path / "m", bundle.document, {**bundle.arrays, name: array})
+        with pytest.raises(StorageError, match=f"array {name!r} holds what is no fin"):
+            ocbnn.load(tmp_path / "m")
+
+
+def test_scales_of_units_are_above_zero(model, tmp_path):
+    model.save(tmp_path / "m")
+    bundle = read_bundle(tmp_path / "m")
+    for name in ("units/x_scale", "units/y_scale"):
+        changed = {**bundle.arrays, name: np.zeros_like(bundle.arrays[name])}
+        write_bundle(tmp_path / "m", bundle.document, changed)
+        with pytest.raises(StorageError, match="not all above zero"):
+            ocbnn.load(tmp_path / "m")
 
 
 def test_arrays_that_do_not_fit_are_named(model, tmp_path):

@@ -149,7 +149,11 @@ def _sampler(
 def take(
     arrays: Arrays, name: str, shape: tuple[int | None, ...], kinds: str = "f"
 ) -> np.ndarray:
-    """An array of this name, shape (None: any length above zero) and kind of number."""
+    """An array of this name, shape (None: any length above zero) and kind of number.
+
+    Raises:
+        StorageError: When there is none, or it holds NaN or infinity.
+    """
     if name not in arrays:
         raise StorageError(f"the array {name!r} is missing.")
     found = arrays[name]
@@ -162,5 +166,10 @@ def take(
         raise StorageError(
             f"the array {name!r} has shape {found.shape} and type {found.dtype}, which "
             f"do not fit the model: shape {wanted} is needed."
+        )
+    if "f" in kinds and not np.isfinite(found).all():
+        raise StorageError(
+            f"the array {name!r} holds what is no finite number (NaN or infinity). "
+            "Take the file from a backup, or save again."
         )
     return found

@@ -12,6 +12,7 @@ import numpy as np
 
 from ocbnn.core.errors import OcbnnError, RuleError, StorageError, StorageWarning
 from ocbnn.core.units import Units
+from ocbnn.core.words import shorten
 from ocbnn.estimators.classifier import OCBNNClassifier
 from ocbnn.estimators.holding import answering, hard_rules
 from ocbnn.estimators.kept_terms import read_term, take
@@ -27,6 +28,7 @@ from ocbnn.rules import Rule, Schema, parse_rule
 from ocbnn.storage import Bundle, from_plain, read_bundle
 
 ESTIMATORS = {one.__name__: one for one in (OCBNNRegressor, OCBNNClassifier)}
+_MOST_NAME, _MOST_SAID = 5000, 1000
 _DTYPE = re.compile(r"[<>|=][biufUO]\d*")
 
 
@@ -66,14 +68,21 @@ def load(path: Any, **settings: Any) -> Any:
 
 def _said(error: Exception) -> str:
     if isinstance(error, KeyError):
-        return f"{error} is missing. Take the file from a backup, or save again."
-    return str(error)
+        missing = shorten(str(error))
+        return f"{missing} is missing. Take the file from a backup, or save again."
+    # An error may quote what the file says, which may be of any length.
+    return shorten(str(error), _MOST_SAID)
 
 
 def _check_given(path: Any, document: dict[str, Any], given: dict[str, Any]) -> None:
     left = document.get("left_out")
     left = left if isinstance(left, list) else []
     for name in left:
+        if not isinstance(name, str) or len(name) > _MOST_NAME:
+            raise StorageError(
+                f"{path} cannot be loaded: 'left_out' holds names of settings, got "
+                f"{shorten(repr(name), 40)}. Take the file from a backup."
+            )
         if name not in given:
             raise StorageError(
                 f"{path} was saved without the setting {name!r}. Hand it over: "
@@ -174,6 +183,13 @@ def _settings(
 
 
 def _schema(model: Any, said: dict[str, Any]) -> Schema:
+    for key in ("inputs", "outputs", "columns", "classes"):
+        for name in said.get(key) or ():
+            if isinstance(name, str) and len(name) > _MOST_NAME:
+                raise StorageError(
+                    f"{key!r} has a name of {len(name):,} characters, and at most "
+                    f"{_MOST_NAME:,} are read: {shorten(name, 40)!r}."
+                )
     inputs, outputs = tuple(said["inputs"]), tuple(said["outputs"])
     model.n_features_in_ = len(inputs)
     if said["columns"] is not None:
@@ -268,6 +284,8 @@ def _units(arrays: Mapping[str, np.ndarray], inputs: int, outputs: int) -> Units
     )
     x_scale = take(arrays, "units/x_scale", (inputs,))
     y_scale = take(arrays, "units/y_scale", (outputs,))
+    if not ((x_scale > 0).all() and (y_scale > 0).all()):
+        raise StorageError("the scales of its units are not all above zero.")
     return Units(x_mean, x_scale, y_mean, y_scale, x_rest, y_rest)
 
 

@@ -47,6 +47,11 @@ class LogDensity(Protocol):
         ...
 
 
+# What a plan has of these stands in memory together; of the others, one after another.
+_AT_ONCE = ("chains", "particles", "members", "draws")
+_MOST_AT_ONCE, _MOST_IN_TURN = 10_000_000, 1_000_000_000
+
+
 class Algorithm(eqx.Module):
     """Pure functions over a state. The algorithm itself is a pytree."""
 
@@ -130,7 +135,7 @@ class Plan(abc.ABC):
 
 
 def check_counts(plan: Plan, **least: int) -> None:
-    """Refuse counts that are not whole numbers or too small."""
+    """Refuse counts that are not whole numbers, too small, or beyond any machine."""
     for name, minimum in least.items():
         value = getattr(plan, name)
         whole = isinstance(value, int) and not isinstance(value, bool)
@@ -138,6 +143,12 @@ def check_counts(plan: Plan, **least: int) -> None:
             raise SettingError(
                 f"{plan.label}({name}=...) must be a whole number of at least "
                 f"{minimum}, got {value!r}."
+            )
+        most = _MOST_AT_ONCE if name in _AT_ONCE else _MOST_IN_TURN
+        if value > most:
+            raise SettingError(
+                f"{plan.label}({name}=...) must be at most {most:,}, got "
+                f"{min(value, 10**300):.3g}."
             )
 
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from ocbnn.core.accelerated import is_accelerated
 from ocbnn.core.errors import SettingError
 from ocbnn.core.types import Input, Inputs, Output, Outputs, RandomKey
+from ocbnn.core.words import shorten
 from ocbnn.networks.activations import activation_named
 from ocbnn.networks.base import Network, array_spec
 
@@ -22,6 +23,7 @@ _TINY, _NARROW = 128, 4
 # On an accelerator, so many rows of layers so wide are worth arranging for it; their
 # number is made a multiple of what its products take at a time.
 _MANY, _WIDE, _TILE = 256, 32, 64
+_MOST_LAYERS, _MOST_WEIGHTS = 100, 1_000_000_000
 
 
 class Layer(NamedTuple):
@@ -158,6 +160,15 @@ def _sizes(hidden: object) -> tuple[int, ...]:
     if not valid:
         raise SettingError(
             "hidden must be a whole number or a tuple of whole numbers above zero, one "
-            f"per hidden layer, got {hidden!r}. Write hidden=(50,) or hidden=(99, 99)."
+            f"per hidden layer, got {shorten(repr(hidden))}. Write hidden=(50,) or "
+            "hidden=(99, 99)."
         )
-    return tuple(map(int, sizes))  # pyright: ignore[reportArgumentType]
+    found = tuple(map(int, sizes))  # pyright: ignore[reportArgumentType]
+    weights = sum(a * b for a, b in pairwise((1, *found, 1)))
+    if len(found) > _MOST_LAYERS or weights > _MOST_WEIGHTS:
+        raise SettingError(
+            f"hidden has at most {_MOST_LAYERS} layers, with at most "
+            f"{_MOST_WEIGHTS:,} weights between them, got {shorten(repr(hidden))}. "
+            "Write hidden=(50,) or hidden=(99, 99)."
+        )
+    return found

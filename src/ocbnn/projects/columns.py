@@ -18,7 +18,7 @@ from ocbnn.rules import Schema
 from ocbnn.tables import Table
 
 # More values than this are hardly ever a choice among a few.
-MOST_LEVELS = 50
+MOST_LEVELS, MOST_LETTERS = 50, 1000
 # People count the rows of a table from 1, below its header.
 FIRST_ROW = 1
 
@@ -150,6 +150,12 @@ def _levels(table: Table, name: str) -> list[str]:
             f"different values, and this has more"
             f"{table.shown(f' ({listing(levels, 3)})')}. Leave it out of the inputs, "
             "or join its values into fewer."
+        )
+    if max(map(len, levels), default=0) > MOST_LETTERS:
+        raise DataError(
+            f"{table.path}, column {name!r}: a category's value has at most "
+            f"{MOST_LETTERS:,} characters, and this has a longer one. Leave it out of "
+            "the inputs, or shorten its values."
         )
     return [f"{name}={level}" for level in sorted(levels, key=_natural)]
 

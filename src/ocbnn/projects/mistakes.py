@@ -21,6 +21,7 @@ _RULES = {
     "model_attributes_type": "must be a section of its own",
     "dict_type": "must be a section of its own",
     "too_short": "must not be empty",
+    "too_long": "must have at most {max_length} entries",
     "string_too_short": "must not be empty",
     "finite_number": "must be finite",
     "greater_than": "must be above {gt}",
@@ -31,6 +32,7 @@ _RULES = {
     "value_error": "{error}",
 }
 
+_MOST_TOLD = 20
 _KINDS = ("str", "int", "float", "bool", "none")
 
 
@@ -51,7 +53,10 @@ def checked(
             # Of its members, text is most likely meant for the list of words.
             if _key(one) not in found or _is_misspelled(one):
                 found[_key(one)] = one
-        said = [_sentence(model, one, source, at) for one in found.values()]
+        first = list(found.values())[:_MOST_TOLD]
+        said = [_sentence(model, one, source, at) for one in first]
+        if more := len(found) - len(first):
+            said.append(f"{source.path}: there are {more} more mistakes like these.")
         raise SettingError("\n".join(said)) from None
 
 

@@ -140,6 +140,7 @@ class Fit(Section):
     seed: int = Field(
         default=0,
         ge=0,
+        le=2**63 - 1,
         description="a number that decides every random one",
         examples=[0],
     )
@@ -211,7 +212,9 @@ class StudyText(Section):
     """The whole file."""
 
     data: Data = Field(description="the table", examples=["[data]"])
-    rules: list[RuleEntry] = Field(default=[], description="what you know")  # pyright: ignore
+    rules: list[RuleEntry] = Field(  # pyright: ignore
+        default=[], description="what you know", max_length=1000
+    )
     network: Network = Network()
     inference: Inference = Inference()
     fit: Fit = Fit()

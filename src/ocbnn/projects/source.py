@@ -1,18 +1,22 @@
 """A study file's text, and where in it a key stands."""
 
 import dataclasses
+import functools
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from ocbnn.core.errors import SettingError
+from ocbnn.core.words import shorten
+from ocbnn.projects.toml import DEEPEST, far_inside, one_line
 
 Key = tuple[str | int, ...]
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?")
 _KEY = re.compile(r"""\s*["']?([\w.-]+)["']?\s*=""")
 _MOST_BYTES = 10_000_000
+_TOO_LONG = "a whole number has at most 19 digits. Write a shorter one."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,18 +39,40 @@ class Source:
         Raises:
             SettingError: When it is no TOML, naming the line.
         """
+        # Python's reader recurses into brackets, and takes minutes for long keys.
+        if (line := far_inside(self.text)) is not None:
+            raise SettingError(
+                f"{self.path}, line {line}: brackets or the parts of a key stand more "
+                f"than {DEEPEST} deep inside one another, and a study file needs a "
+                "few. Write it plainly."
+            )
         try:
-            return tomllib.loads(self.text)
+            found = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
             said = str(error)
             place = re.search(r" \(at line (\d+), column (\d+)\)", said)
             line = f", line {place[1]}" if place else ""
-            shown = f"\n  {self.text.splitlines()[int(place[1]) - 1]}" if place else ""
+            shown = f"\n  {self._line(int(place[1]))}" if place else ""
             said = said[: place.start()] if place else said
             raise SettingError(
                 f"{self.path}{line}: this is no TOML: {said}. Text stands in quotes, "
                 f'`key = "text"`, and lists in brackets.{shown}'
             ) from None
+        except ValueError:  # Python reads whole numbers of some thousand digits.
+            raise SettingError(f"{self.path}: {_TOO_LONG}") from None
+        self._refuse_long(found)
+        return found
+
+    def _refuse_long(self, found: dict[str, Any]) -> None:
+        waiting: list[tuple[Key, Any]] = [((), found)]
+        while waiting:
+            key, one = waiting.pop()
+            if isinstance(one, dict):
+                waiting += [((*key, name), inner) for name, inner in one.items()]
+            elif isinstance(one, list):
+                waiting += [((*key, i), inner) for i, inner in enumerate(one)]
+            elif isinstance(one, int) and not -(2**63) <= one < 2**63:
+                raise self.mistake(key, _TOO_LONG)
 
     def mistake(self, key: Key, message: str) -> SettingError:
         """An error about a key: the file, the line, the key, and what is wrong."""
@@ -61,11 +87,16 @@ class Source:
     def line_of(self, key: Key) -> int | None:
         """The line on which a key is set, else that of its section."""
         while key:
-            if key in (lines := self._lines()):
-                return lines[key]
+            if key in self._lines:
+                return self._lines[key]
             key = key[:-1]
         return None
 
+    def _line(self, number: int) -> str:
+        """A line to be shown; TOML counts line feeds only."""
+        return shorten(one_line("".join(self.text.split("\n")[number - 1 : number])))
+
+    @functools.cached_property
     def _lines(self) -> dict[Key, int]:
         found: dict[Key, int] = {}
         section: Key = ()
@@ -120,6 +151,7 @@ def spell_key(key: Key) -> str:
     >>> spell_key(("inference", "sampler", "chains"))
     '[inference.sampler] chains'
     """
+    key = tuple(shorten(one) if isinstance(one, str) else one for one in key)
     if key[:1] == ("rules",) and len(key) > 1 and isinstance(key[1], int):
         return ", ".join([f"rule {key[1] + 1}", *map(str, key[2:])])
     named = [str(part) for part in key if isinstance(part, str)]

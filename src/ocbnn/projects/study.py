@@ -206,7 +206,7 @@ def _rules(source: Source, said: StudyText) -> tuple[Rule, ...]:
 
 
 def _rule(source: Source, index: int, entry: Any) -> Rule:
-    called = f"({entry.name!r}) " if entry.name else ""
+    called = f"({shorten(repr(entry.name))}) " if entry.name else ""
     try:
         rule = parse_rule(entry.rule)
     except RuleError as error:

@@ -14,6 +14,16 @@ from ocbnn.core.errors import SettingError
 from ocbnn.core.words import shorten
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+DEEPEST = 50
+# Texts and comments, in which brackets and dots mean nothing, closed or not.
+_TEXTS = (
+    r'"""(?:[^"\\]|\\.|"(?!""))*+(?:""")?',
+    r"'''(?:[^']|'(?!''))*+(?:''')?",
+    r'"(?:[^"\\\n]|\\.)*+"?',
+    r"'[^'\n]*+'?",
+    r"#[^\n]*+",
+)
+_PART = re.compile("|".join([*_TEXTS, r"[\[\]{}.,=\n]"]), re.DOTALL)
 
 
 def toml_key(name: str) -> str:
@@ -49,6 +59,22 @@ def toml_value(value: Any) -> str:
         f"a study file cannot hold {shorten(repr(value), 40)}. Write text, a number, "
         "true, false or a list, or leave it out."
     )
+
+
+def far_inside(text: str) -> int | None:
+    r"""The line on which brackets or parts of a key stand too deep, one in another.
+
+    >>> far_inside("a = " + "[" * 3), far_inside("\n" + "a." * 100)
+    (None, 2)
+    """
+    depth = dots = 0
+    for found in _PART.finditer(text):
+        sign = found[0]
+        dots = dots + 1 if sign == "." else dots if len(sign) > 1 else 0
+        depth += (sign in ("[", "{")) - (sign in ("]", "}"))
+        if max(depth, dots) > DEEPEST:
+            return text.count("\n", 0, found.start()) + 1
+    return None
 
 
 def one_line(text: str) -> str:

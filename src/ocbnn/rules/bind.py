@@ -190,10 +190,10 @@ def _refuse_membership(leaf: Membership, schema: Schema) -> NoReturn:
     if kind == "output" and schema.is_classification:
         raise RuleError(
             f"the region mentions the output {leaf.output}, but a region is made of "
-            f"inputs only. Put ({leaf}) in the claim."
+            f"inputs only. Put ({shorten(str(leaf))}) in the claim."
         )
     raise RuleError(
-        f"({leaf}) needs a class output, but {leaf.output} is a real {kind}. Compare "
+        f"({shorten(str(leaf))}) needs a class output, but {leaf.output} is a real {kind}. Compare "
         f"it with numbers: `1 <= {leaf.output} <= 2`."
     )
 

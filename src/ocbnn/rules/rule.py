@@ -23,6 +23,7 @@ Per: TypeAlias = Literal["point", "region"]
 Held: TypeAlias = Literal["soft", "firm", "hard"]
 
 RULE_NAME = re.compile(r"[\w \-]+")
+_MOST_NAME = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,9 +182,10 @@ def _check_name(name: object) -> None:
     if name is None:
         return
     words = name.split() if isinstance(name, str) and RULE_NAME.fullmatch(name) else []
-    if not words or str(name).strip() != name or words[0] == "if":
+    is_long = len(str(name)) > _MOST_NAME
+    if not words or str(name).strip() != name or words[0] == "if" or is_long:
         raise RuleError(
-            "a rule's name is made of letters, digits, spaces, - and _, and does not "
-            f"begin with `if`, got {shorten(repr(name))}. Write "
-            '`name="low pressure"`.'
+            "a rule's name is made of letters, digits, spaces, - and _, does not begin "
+            f"with `if`, and has at most {_MOST_NAME} characters, got "
+            f'{shorten(repr(name))}. Write `name="low pressure"`.'
         )

@@ -1,6 +1,7 @@
 """The names a rule may speak of: inputs, outputs, and the classes of an output."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable
 
 from ocbnn.core.errors import RuleError
@@ -23,8 +24,8 @@ class Schema:
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", _names(self.inputs, "inputs"))
         object.__setattr__(self, "outputs", _names(self.outputs, "outputs"))
-        names = self.inputs + self.outputs
-        twice = sorted({name for name in names if names.count(name) > 1})
+        counts = Counter(self.inputs + self.outputs)
+        twice = sorted(name for name, count in counts.items() if count > 1)
         if twice:
             raise RuleError(
                 f"each input and output has a name of its own, but these come twice: "

@@ -1,6 +1,5 @@
 """How strictly a rule is held: what each setting may be."""
 
-import math
 from numbers import Integral, Real
 
 from ocbnn.core.errors import SettingError
@@ -11,6 +10,7 @@ SAMPLERS = ("like-data", "box")
 HELD = ("soft", "firm", "hard")
 DEFAULT_STRENGTH = 10_000.0
 DEFAULT_TAU = (15.0, 2.0)
+MOST_POINTS, MOST = 1_000_000, 1e20
 
 
 def check_setting(setting: str, value: object) -> object:
@@ -42,10 +42,11 @@ def positive(value: object, setting: str) -> float:
             f"{shorten(str(value))}. Write `{setting}=1.0`, say."
         )
     number = float(value)
-    if not (math.isfinite(number) and number > 0):
+    # What single precision can still multiply by a few others.
+    if not 0 < number <= MOST:
         raise SettingError(
-            f"`{setting}` is a positive finite number, got {number}. To switch a rule "
-            "off, leave it out."
+            f"`{setting}` is a positive number of at most {MOST:g}, got {number}. To "
+            "switch a rule off, leave it out."
         )
     return number
 
@@ -63,10 +64,11 @@ def _strength(value: object) -> object:
 
 
 def _count(value: object) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
+    is_count = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_count or not 1 <= int(value) <= MOST_POINTS:
         raise SettingError(
-            f"`points` is how many inputs a rule is felt at: a whole number of 1 or "
-            f"more, got {shorten(str(value))}. Write `points=50`."
+            "`points` is how many inputs a rule is felt at: a whole number from 1 to "
+            f"{MOST_POINTS:,}, got {shorten(str(value))}. Write `points=50`."
         )
     return int(value)
 

@@ -7,14 +7,30 @@ found by reading the study file made of it, as the command line would.
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ocbnn.projects.toml import one_line, toml_key, toml_value
 
 MOST_TEXT = 4000
-_MOST_RULES = 200
+_MOST_RULES, _DEEPEST = 200, 8
 _MADE = ": a study made in the studio."
 _TITLE = re.compile(rf"# (.+){re.escape(_MADE)}")
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Refuse settings that lie so deep inside one another that no file has them."""
+    waiting: list[tuple[Any, int]] = [(settings, 0)]
+    while waiting:
+        one, depth = waiting.pop()
+        if depth > _DEEPEST:
+            raise ValueError(f"settings are at most {_DEEPEST} levels deep")
+        inner = one.values() if isinstance(one, dict) else one
+        if isinstance(one, (dict, list)):
+            waiting += [(part, depth + 1) for part in inner]
+    return settings
+
+
+Settings = Annotated[dict[str, Any], AfterValidator(_plain)]
 
 
 class _Part(BaseModel):
@@ -74,9 +90,9 @@ class Document(_Part):
     title: str = Field(max_length=200)
     data: DataChoice
     rules: list[RuleLine] = Field(default=[], max_length=_MOST_RULES)
-    network: dict[str, Any] = {}
-    inference: dict[str, Any] = {"algorithm": "auto"}
-    fit: dict[str, Any] = {"seed": 0}
+    network: Settings = {}
+    inference: Settings = {"algorithm": "auto"}
+    fit: Settings = {"seed": 0}
     view: View = View()
 
     @property

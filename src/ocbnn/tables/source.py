@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ocbnn.core.errors import DataError
-from ocbnn.core.words import listing
+from ocbnn.core.words import listing, shorten
 from ocbnn.tables.database import Database, blaming
 from ocbnn.tables.packed import check_cells
 
@@ -43,7 +43,12 @@ def check_file(path: Path) -> None:
     Raises:
         DataError: When there is no such file, or its name is not that of a table.
     """
-    if not path.exists():
+    try:
+        is_there = path.exists()
+    except OSError as error:  # A name that is too long, say.
+        shown = shorten(str(path))
+        raise DataError(f"{shown}: this is no file ({error.strerror}).") from None
+    if not is_there:
         near = f" Files there: {listing(_beside(path))}." if _beside(path) else ""
         raise DataError(f"{path}: there is no such file.{near}")
     if path.is_dir():
