@@ -372,7 +372,7 @@ def test_a_model_file_out_of_all_proportion_is_refused_at_once(model, tmp_path, 
     began = time.perf_counter()
     with pytest.raises(StorageError, match="cannot be loaded") as caught:
         ocbnn.load(tmp_path / "m")
-    assert time.perf_counter() - began < 5
+    assert time.perf_counter() - began < 20
     assert len(str(caught.value)) < len(str(tmp_path)) + 1100
 
 

@@ -193,8 +193,8 @@ def _refuse_membership(leaf: Membership, schema: Schema) -> NoReturn:
             f"inputs only. Put ({shorten(str(leaf))}) in the claim."
         )
     raise RuleError(
-        f"({shorten(str(leaf))}) needs a class output, but {leaf.output} is a real {kind}. Compare "
-        f"it with numbers: `1 <= {leaf.output} <= 2`."
+        f"({shorten(str(leaf))}) needs a class output, but {leaf.output} is a real "
+        f"{kind}. Compare it with numbers: `1 <= {leaf.output} <= 2`."
     )
 
 

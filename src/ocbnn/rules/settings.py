@@ -45,8 +45,8 @@ def positive(value: object, setting: str) -> float:
     # What single precision can still multiply by a few others.
     if not 0 < number <= MOST:
         raise SettingError(
-            f"`{setting}` is a positive number of at most {MOST:g}, got {number}. To "
-            "switch a rule off, leave it out."
+            f"`{setting}` is a positive finite number of at most {MOST:g}, got {number}. "
+            "To switch a rule off, leave it out."
         )
     return number
 
