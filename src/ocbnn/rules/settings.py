@@ -41,14 +41,13 @@ def positive(value: object, setting: str) -> float:
             f"`{setting}` is a positive number, got {type(value).__name__}: "
             f"{shorten(str(value))}. Write `{setting}=1.0`, say."
         )
-    number = float(value)
     # What single precision can still multiply by a few others.
-    if not 0 < number <= MOST:
+    if not 0 < value <= MOST:
         raise SettingError(
-            f"`{setting}` is a positive finite number of at most {MOST:g}, got {number}. "
-            "To switch a rule off, leave it out."
+            f"`{setting}` is a positive finite number of at most {MOST:g}, got "
+            f"{shorten(str(value))}. To switch a rule off, leave it out."
         )
-    return number
+    return float(value)
 
 
 def _strength(value: object) -> object:
