@@ -2,16 +2,19 @@
 
 import os
 import signal
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from playwright.sync_api import expect
 
 from ocbnn.core.errors import DataError, OcbnnError
 from ocbnn.studio.document import Document, study_text
 from ocbnn.studio.examples import EXAMPLES
 from ocbnn.studio.material import checked
 from ocbnn.studio.sessions import StaleError, Store
+from tests.studio.browsing import is_ready, needs_chromium, work
 from tests.studio.conftest import running
 
 
@@ -154,3 +157,32 @@ def test_a_study_file_that_is_opened_again_keeps_its_title(store):
     named = document.model_copy(update={"title": "My trial: dose, 2"})
     first = store.from_document(named, table)
     assert store.from_study(first.study).read()[1].title == "My trial: dose, 2"
+
+
+@needs_chromium
+def test_a_page_goes_on_once_the_address_of_the_next_server_was_opened(
+    tmp_path, chromium
+):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    context = chromium.new_context()
+    page = context.new_page()
+    with running(tmp_path / "studio", "--port", port) as studio:
+        session = studio.example("fig2-left")
+        page.goto(work(studio, session))
+        is_ready(page)
+    refused = lambda answer: answer.status == 403
+    with (
+        page.expect_response(refused, timeout=60_000) as answer,
+        running(tmp_path / "studio", "--port", port) as studio,
+    ):
+        # It has the cookie of the server before.
+        assert answer.value.url.endswith("/events")
+        expect(page.locator("#saved")).to_have_text("No connection")
+        context.new_page().goto(studio.entry)
+        expect(page.locator("#saved")).to_have_text("Saved", timeout=30_000)
+        page.get_by_label("Title of this study").fill("still mine")
+        page.get_by_label("Title of this study").blur()
+        expect(page.locator("#saved")).to_have_text("Saved")
+        assert studio.json(session)["document"]["title"] == "still mine"
+    context.close()
