@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ocbnn import NUTS, OCBNNRegressor
-from ocbnn.core.errors import SettingError
+from ocbnn.core.errors import RuleError, SettingError
+from ocbnn.rules import parse_rule
 
 RNG = np.random.default_rng(1)
 X = np.stack([np.linspace(0, 4, 12), RNG.uniform(0, 100, 12)], axis=1)
@@ -40,6 +41,15 @@ def test_functions_rise_where_a_rule_says_so(follows):
     assert share_rising(follows) > 0.99
     # A rule that asks for nothing compiles to the same program as one that does.
     assert share_rising(fitted("d(y, x0) >= -1000")) < 0.9
+
+
+def test_a_fit_refuses_rules_whose_slopes_contradict_each_other():
+    within = "if {} <= x0 <= {} and 0 <= x1 <= 100 then {}"
+    parts = (0, 1, "y >= 2"), (3, 4, "y <= 1"), (0, 4, "y rises with x0")
+    rules = [within.format(*part) for part in parts]
+    with pytest.raises(RuleError, match=r"from x0 = 1 to x0 = 3, at x1 = ") as found:
+        OCBNNRegressor(rules).fit(X, Y)
+    assert all(str(parse_rule(rule)) in str(found.value) for rule in rules)
 
 
 def test_the_check_counts_draws_whose_slopes_break_the_rule(follows):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ocbnn.rules import Schema, bind, find_conflict, parse_rule
+from ocbnn.rules import Schema, bind, find_conflict, find_redundant, parse_rule
 from tests.rules.witnesses import GROUP, NAMES, random_rule, random_witness
 
 ONE = Schema(("x",), ("y",))
@@ -115,6 +115,16 @@ def test_a_contradiction_between_places_says_from_where_to_where():
     )
     found = conflict(["y rises with x", "d(y, x) <= -1"])
     assert "no function satisfies all of these rules" in found.message()
+
+
+def test_a_slope_rule_follows_from_a_steeper_one():
+    texts = [
+        "steep: if 0 <= x <= 2 then d(y, x) >= 1",
+        "if 0 <= x <= 1 then d(y, x) > 0",
+    ]
+    (found,) = find_redundant([bind(parse_rule(text), ONE) for text in texts], ROWS)
+    assert found.rule.name == texts[1]
+    assert (found.is_proved, [one.name for one in found.by]) == (True, ["steep"])
 
 
 def test_far_from_zero_the_same_is_found():

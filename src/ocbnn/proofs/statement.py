@@ -35,7 +35,7 @@ from ocbnn.rules import (
 )
 from ocbnn.rules.affine import Affine, exact_affine
 from ocbnn.rules.intervals import Arithmetic, Interval
-from ocbnn.rules.normal_form import Terms, normal_form
+from ocbnn.rules.normal_form import Terms, normal_form, replaced
 from ocbnn.rules.tree import Slot
 
 # Slopes of another size are rounded to nothing, or to infinity.
@@ -244,17 +244,12 @@ def _rounded(form: Affine | None) -> Affine | None:
 
 
 def _placed(expr: Expression, count: int) -> Expression:
-    again = lambda part: _placed(part, count)
-    match expr:
-        case Slot(place) if place < 0:
-            return Slot(count - 1 - place)
-        case Negate(part):
-            return Negate(again(part))
-        case Binary(op, left, right):
-            return Binary(op, again(left), again(right))
-        case Call(function, args):
-            return Call(function, tuple(map(again, args)))
-    return expr
+    def moved(part: Expression) -> Expression:
+        if isinstance(part, Slot) and part.place < 0:
+            return Slot(count - 1 - part.place)
+        return part
+
+    return replaced(expr, moved)
 
 
 def ranges(terms: _SlotTerms, slots: list[Interval]) -> list[list[Interval]]:

@@ -1,7 +1,7 @@
 """Disjunctive normal form: a union of intersections of `f(x, y) <= 0`."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -74,6 +74,21 @@ def leaves(node: Node) -> Iterator[Node]:
 def slopes_in(node: Node) -> Iterator[Slope]:
     """Slopes of a tree, left to right, as often as they are mentioned."""
     return (here for here in _walk(node) if isinstance(here, Slope))
+
+
+def replaced(
+    expr: Expression, change: Callable[[Expression], Expression]
+) -> Expression:
+    """An expression whose leaves, slopes among them, are changed."""
+    again = lambda part: replaced(part, change)
+    match expr:
+        case Negate(part):
+            return Negate(again(part))
+        case Binary(op, left, right):
+            return Binary(op, again(left), again(right))
+        case Call(function, args):
+            return Call(function, tuple(map(again, args)))
+    return change(expr)
 
 
 _INNER = (Negate, Not, Binary, Comparison, Call, And, Or, Slope)

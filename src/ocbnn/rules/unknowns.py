@@ -4,24 +4,15 @@ At a single input a smooth function may have any value, any slope and any curvat
 that claims about them are claims about so many unknown numbers.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from jaxtyping import Float
 from numpy import ndarray
 
 from ocbnn.core.types import Along
 from ocbnn.rules.bound import BoundRule, Forbidden
-from ocbnn.rules.normal_form import Atom, Terms, slopes_in
-from ocbnn.rules.tree import (
-    Binary,
-    Call,
-    Column,
-    Expression,
-    Negate,
-    Number,
-    Slope,
-    Slot,
-)
+from ocbnn.rules.normal_form import Atom, Terms, replaced, slopes_in
+from ocbnn.rules.tree import Column, Expression, Number, Slope, Slot
 
 
 class Unknowns:
@@ -73,18 +64,3 @@ def at_input(expr: Expression, x: Float[ndarray, " inputs"]) -> Expression:
         return part
 
     return replaced(expr, put)
-
-
-def replaced(
-    expr: Expression, change: Callable[[Expression], Expression]
-) -> Expression:
-    """An expression whose leaves, slopes among them, are changed."""
-    again = lambda part: replaced(part, change)
-    match expr:
-        case Negate(part):
-            return Negate(again(part))
-        case Binary(op, left, right):
-            return Binary(op, again(left), again(right))
-        case Call(function, args):
-            return Call(function, tuple(map(again, args)))
-    return change(expr)
