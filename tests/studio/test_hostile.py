@@ -20,7 +20,7 @@ from hypothesis import given, settings, strategies as st
 
 import ocbnn
 from ocbnn import plots
-from ocbnn.core.errors import SettingError
+from ocbnn.core.errors import DataError, SettingError
 from ocbnn.plots.style import literal
 from ocbnn.projects.columns import Rows
 from ocbnn.projects.fitting import fit_study
@@ -291,3 +291,25 @@ def test_an_uploaded_table_has_a_tame_name(tmp_path, name):
     assert document.data.file.endswith(".csv")
     assert not set(document.data.file) & set("/\\\"'\n\x00")
     assert len(list((tmp_path / "studio").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("wide.csv", b"c,".join(b"%d" % i for i in range(20_000)), "at most 2,000 col"),
+        ("head.csv", b"a," + b"x" * 140_000 + b"\n1,2\n", "at most 1,000 characters"),
+        ("bomb.parquet", None, "OCBNN_UNPACK"),
+    ],
+)
+def test_an_upload_out_of_all_proportion_leaves_nothing(
+    tmp_path, name, content, message
+):
+    if content is None:
+        many = pl.DataFrame({"x": np.zeros(20_000_000, np.int8), "y": 1})
+        many.write_parquet(tmp_path / name, use_pyarrow=False)
+        content = (tmp_path / name).read_bytes()
+    store = Store(tmp_path / "studio")
+    with pytest.raises(DataError, match=message) as caught:
+        store.from_table(name, content)
+    assert str(caught.value).startswith(name)
+    assert not list((tmp_path / "studio").iterdir())

@@ -196,8 +196,9 @@ def _hint(said: str) -> str:
     if counts := _FIELDS.findall(said):
         expected, found = counts[-1]
         return (
-            f"The first line names {expected} columns, and this one has {found} "
-            f"field{'s' * (found != '1')}: as many are needed on every line."
+            f"The first line names {expected} column{'s' * (expected != '1')}, and "
+            f"this one has {found} field{'s' * (found != '1')}: as many are needed on "
+            "every line."
         )
     if "unterminated quote" in said:
         return (

@@ -140,7 +140,9 @@ def _raised(ratio: int, needed: float) -> str:
 def _bytes(count: float) -> str:
     """An amount in words.
 
-    >>> _bytes(300_000), _bytes(50_000_000), _bytes(2e9)
-    ('0.3 MB', '50 MB', '2 GB')
+    >>> _bytes(1300), _bytes(300_000), _bytes(50_000_000), _bytes(2e9)
+    ('1.3 kB', '0.3 MB', '50 MB', '2 GB')
     """
-    return f"{count / 1e9:.3g} GB" if count >= 1e9 else f"{count / 1e6:.3g} MB"
+    if count >= 1e9:
+        return f"{count / 1e9:.3g} GB"
+    return f"{count / 1e6:.3g} MB" if count >= 1e5 else f"{count / 1e3:.3g} kB"
