@@ -313,3 +313,22 @@ def test_an_upload_out_of_all_proportion_leaves_nothing(
         store.from_table(name, content)
     assert str(caught.value).startswith(name)
     assert not list((tmp_path / "studio").iterdir())
+
+
+def test_a_study_that_no_page_can_show_is_refused_with_a_sentence(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n2,3\n")
+    text = '[data]\nfile = "t.csv"\noutput = "y"\ntask = "regression"\n'
+    path = tmp_path / "study.toml"
+    path.write_text(text + '[[rules]]\nrule = "y >= 0"\n' * 300)
+    store = Store(tmp_path / "studio")
+    with pytest.raises(SettingError, match=r"because of its rules: .* 200 items"):
+        store.from_study(path)
+    private = tmp_path / "elsewhere" / "private"
+    private.parent.mkdir()
+    private.write_text("s3cret\ns3,cret\n")
+    (tmp_path / "link.csv").symlink_to(private)
+    path.write_text(text.replace("t.csv", "link.csv"))
+    with pytest.raises(DataError, match="line 2: this is no readable table") as caught:
+        store.from_study(path)
+    assert "s3" not in str(caught.value)
+    assert not list((tmp_path / "studio").iterdir())

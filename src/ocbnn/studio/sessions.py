@@ -14,6 +14,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from ocbnn.core.errors import DataError, OcbnnError, SettingError
 from ocbnn.projects.starting import propose
 from ocbnn.projects.study import Study, read_study
@@ -28,6 +30,7 @@ from ocbnn.studio.document import (
 )
 from ocbnn.studio.material import profiles_of
 from ocbnn.studio.private import close_to_others, make_folder
+from ocbnn.tables import open_table
 
 _ID = re.compile(r"[0-9a-f]{12}")
 _NAME = re.compile(r"[^\w.\- ]+")
@@ -210,12 +213,22 @@ class Store:
             OcbnnError: When one of them cannot be read.
         """
         study = read_study(path)
-        if not study.table.is_file():
-            raise SettingError(f"{study.table}: there is no such table.")
+        # Where it is: once copied, all of it would be the user's own, and be quoted.
+        with open_table(study.table, home=study.source.folder):
+            pass
         with self._made() as session:
             table = session.folder / _tame(study.table.name)
             shutil.copyfile(study.table, table)
-            session.write(_document(study, table))
+            try:
+                document = _document(study, table)
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                key = ".".join(map(str, first["loc"]))
+                raise SettingError(
+                    f"{path}: the studio cannot show this study, because of its {key}: "
+                    f"{first['msg']}. `ocbnn fit` may take it all the same."
+                ) from None
+            session.write(document)
             return session
 
     def from_document(self, document: Document, table: bytes) -> Session:
