@@ -1,5 +1,6 @@
 """Tests that would hang or leave processes behind are ended, and told of."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -54,6 +55,60 @@ def test_processes_that_end_by_themselves_are_waited_for():
         assert limits.new(before)
         limits.fail_for(before)
         assert not limits.new(before)
+
+
+WITH_TIMEOUT = {"run", "check_call", "check_output", "communicate", "urlopen"}
+WITH_TIMEOUT |= {"create_connection"}
+STREAMS = {"stdout", "stderr"}
+
+
+def waits_for_ever(tree):
+    """Lines on which a program may wait for someone who never comes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For) and getattr(node.iter, "attr", "") in STREAMS:
+            yield node.lineno
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        whose = ast.unparse(node.func.value)
+        name, given = node.func.attr, {one.arg for one in node.keywords}
+        is_ours = name != "run" or whose == "subprocess"
+        if name in WITH_TIMEOUT and is_ours and not given & {"timeout", None}:
+            yield node.lineno
+        if name in ("read", "readline") and whose.rpartition(".")[2] in STREAMS:
+            yield node.lineno
+        if name == "wait" and not node.args and not given and "process" in whose:
+            yield node.lineno
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("subprocess.run(a)", 1),
+        ("subprocess.run(a, timeout=3)", 0),
+        ("model.run(a)", 0),
+        ("process.communicate('stop')", 1),
+        ("for line in process.stdout: pass", 1),
+        ("process.stdout.readline()", 1),
+        ("within(3, process.stdout.readline)", 0),
+        ("process.wait()", 1),
+        ("process.wait(3)", 0),
+        ("urllib.request.urlopen(a)", 1),
+    ],
+)
+def test_what_waits_for_ever_is_seen(text, count):
+    assert len(list(waits_for_ever(ast.parse(text)))) == count
+
+
+def test_everything_that_tests_wait_for_has_a_time_limit():
+    root = Path(__file__).parents[1]
+    files = [*root.glob("tests/**/*.py"), *root.glob("docs/*.py")]
+    assert len(files) > 100
+    found = [
+        f"{path.relative_to(root)}:{line}"
+        for path in files
+        for line in waits_for_ever(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert found == []
 
 
 def run_tests(folder, text, *options):

@@ -35,7 +35,11 @@ def test_every_public_name_exists_and_is_known_to_editors():
 def test_importing_brings_nothing_that_is_not_needed_yet(code, heavy):
     code += f"; import sys; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
     )
     assert out.stdout.strip() == "[]"
 

@@ -35,7 +35,11 @@ def test_help_reads_well_at_80_columns_and_needs_no_jax():
         assert run(*command.split()).returncode == 0
     loaded = "import sys, ocbnn.cli.app; print('jax' in sys.modules)"
     out = subprocess.run(
-        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True
+        [sys.executable, "-c", loaded],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
     )
     assert out.stdout.strip() == "False"
 
@@ -105,12 +109,12 @@ def test_ctrl_c_stops_with_a_sentence(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not out.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(3)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "stopped" in err
     assert "Traceback" not in err

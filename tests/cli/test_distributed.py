@@ -16,6 +16,7 @@ from tests.cli.conftest import STUDY, write_rows
 from tests.cli.test_cli import run
 from tests.cli.test_processes import LISTENING
 from tests.inference.in_processes import finish, start
+from tests.limits import within
 
 STEIN = """\
 [inference]
@@ -51,7 +52,7 @@ def wait_for(process, word):
     """Read what a process says until a word comes."""
     heard = ""
     while word not in heard:
-        line = process.stderr.readline()
+        line = within(300, process.stderr.readline)
         assert line, heard
         heard += line
 
@@ -139,7 +140,7 @@ def test_others_that_do_not_come_are_told_of(study):
     hasty = f"import ocbnn.cli.distributed as d; d._PATIENCE = 5; {LISTENING}"
     first, other = start(2, ["-c", hasty, "fit", study, "--distributed"])
     other.kill()
-    other.communicate()
+    other.communicate(timeout=60)
     ((code, _, said),) = finish([first])
     assert code != 0
     assert "waiting for the other processes" in said

@@ -29,7 +29,11 @@ def test_starting_needs_neither_jax_nor_duckdb():
     heavy = "jax", "duckdb", "pydantic", "matplotlib", "sklearn"
     code = f"import sys, ocbnn.cli.app; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
     )
     assert out.stdout.strip() == "[]"
 
@@ -46,12 +50,12 @@ def test_ctrl_c_stops_and_resume_goes_on(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not (out / "checkpoint").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(2)
     process.send_signal(signal.SIGINT)
-    said, err = process.communicate(timeout=120)
+    said, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert f"ocbnn resume {out}" in err
     assert (said, "Traceback" in err) == ("", False)

@@ -198,6 +198,7 @@ def peak_of_fit(folder, name):
         capture_output=True,
         text=True,
         check=False,
+        timeout=2400,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     unit = 2**30 if sys.platform == "darwin" else 2**20

@@ -16,6 +16,10 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
+from tests.limits import within
+
+# For anything that a process does, on a machine that has other work.
+_SECONDS = 900
 NAMES = ("NUTS", "HMC", "SVGD", "SMC")
 
 
@@ -86,7 +90,7 @@ def kill_often(kills, seed, size, names=NAMES):
                 if place == "finished":
                     break
                 killed[place] += 1
-            said = start("verify").communicate()[0]
+            said = _rest(start("verify"))
             assert "same" in said, said
     return dict(killed)
 
@@ -98,18 +102,26 @@ def _kill_once(start, rng, wanted):
     if rng.random() < 0.1:
         time.sleep(rng.uniform(0.0, 6.0))
     else:
-        for line in process.stdout:
+        for line in iter(lambda: within(_SECONDS, process.stdout.readline), ""):
             place = line.split()[0]
             if place in ("finished", *wanted):
                 break
         if place == "finished":
-            process.communicate()
+            _rest(process)
             return place
         time.sleep(rng.uniform(0.0, 0.5))
     process.kill()
-    rest = process.communicate()[0].split()
+    rest = _rest(process).split()
     assert process.returncode in (0, -9), rest
     return rest[-1] if rest else place
+
+
+def _rest(process):
+    """What a process says until its end."""
+    try:
+        return process.communicate(timeout=_SECONDS)[0]
+    finally:
+        process.kill()
 
 
 def _start(folder, size, names, cache, *more):

@@ -35,7 +35,12 @@ def differences(*names, folder=None):
         "JAX_ENABLE_X64": "1",
     }
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=2400,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])

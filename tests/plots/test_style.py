@@ -55,4 +55,4 @@ def test_importing_neither_loads_pyplot_nor_chooses_a_backend():
         "assert mpl.get_backend(auto_select=False) is None"
     )
     clean = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}
-    subprocess.run([sys.executable, "-c", code], check=True, env=clean)
+    subprocess.run([sys.executable, "-c", code], check=True, env=clean, timeout=300)

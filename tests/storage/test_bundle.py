@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from ocbnn.core.errors import StorageError
 from ocbnn.storage import files, is_bundle, read_bundle, replace_file, write_bundle
+from tests.limits import within
 from tests.storage.hostile import some_bundle
 
 KINDS = [*"?bhilBHILefd", ">f8"]
@@ -88,7 +89,11 @@ def test_checksums_can_be_tested_without_us(path, tmp_path):
         folder = tmp_path / "unpacked"
         zipfile.ZipFile(path).extractall(folder)
     done = subprocess.run(
-        [sys.executable, "-c", _SHA256SUM], cwd=folder, capture_output=True, check=True
+        [sys.executable, "-c", _SHA256SUM],
+        cwd=folder,
+        capture_output=True,
+        check=True,
+        timeout=300,
     )
     assert done.stdout.split() == [b"OK", b"OK"]
 
@@ -163,9 +168,11 @@ def test_a_killed_writer_leaves_a_whole_bundle(tmp_path):
         [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
-        for _ in range(3):
-            process.stdout.readline()
-        process.kill()
+        try:
+            for _ in range(3):
+                within(300, process.stdout.readline)
+        finally:
+            process.kill()
     back = read_bundle(path)
     assert (back.arrays["w"] == back.document["i"]).all()
 

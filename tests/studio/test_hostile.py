@@ -221,6 +221,7 @@ def test_code_of_a_hostile_table_gives_the_same_numbers(tmp_path):
         check=True,
         capture_output=True,
         text=True,
+        timeout=300,
     )
     ours = fitted_sum(session, rows, tmp_path / "out")
     np.testing.assert_allclose(float(done.stdout.rpartition("MEAN ")[2]), ours)

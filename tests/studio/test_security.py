@@ -11,6 +11,7 @@ from starlette.responses import PlainTextResponse
 from ocbnn.studio.examples import EXAMPLES
 from ocbnn.studio.security import Guard
 from ocbnn.studio.sessions import Store
+from tests.limits import within
 from tests.studio.conftest import Client, open_to_others, started
 
 PORT, TOKEN = 8765, "s3cret"
@@ -227,7 +228,8 @@ def test_what_is_no_table_and_no_study_is_refused_by_name(tmp_path):
     page.write_text("# Hello")
     with started(tmp_path / "studio", str(page)) as (process, address):
         assert not address
-        assert "(.csv or .parquet) or a study file (.toml)" in process.stderr.read()
+        said = within(60, process.stderr.read)
+        assert "(.csv or .parquet) or a study file (.toml)" in said
 
 
 @pytest.mark.parametrize(

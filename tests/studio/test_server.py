@@ -228,6 +228,7 @@ def test_the_study_that_is_taken_away_gives_the_same_numbers(studio, fitted, tmp
         cwd=tmp_path,
         check=True,
         capture_output=True,
+        timeout=300,
     )
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     ours = state["result"]["with"]["scores"]["rmse"]
@@ -246,6 +247,7 @@ def test_the_code_that_is_taken_away_gives_the_same_numbers(studio, fitted, tmp_
         cwd=tmp_path,
         check=True,
         capture_output=True,
+        timeout=300,
         text=True,
     )
     rmse = float(done.stdout.rpartition("RMSE ")[2])

@@ -80,7 +80,7 @@ def test_nothing_is_lost_when_the_server_is_killed(tmp_path):
     with running(folder) as studio:
         session = studio.long_fit(title="mine")
         os.kill(studio.process.pid, signal.SIGKILL)
-        studio.process.wait()
+        studio.process.wait(60)
     with running(folder) as studio:
         state = studio.json(session)
         assert state["document"]["title"] == "mine"

@@ -40,7 +40,11 @@ def test_the_code_reads_its_table_with_what_ocbnn_brings(session):
     script = session.folder / "code.py"
     script.write_text("\n".join(parts))
     ran = subprocess.run(
-        [sys.executable, script], cwd=session.folder, capture_output=True, check=True
+        [sys.executable, script],
+        cwd=session.folder,
+        capture_output=True,
+        check=True,
+        timeout=300,
     )
     columns, y = json.loads(ran.stdout)
     assert columns == ["dose", "who=a", "who=b"]
