@@ -5,6 +5,7 @@ import contextlib
 import numpy as np
 import pytest
 
+from ocbnn.core.choices import are_choices
 from ocbnn.core.errors import CertificateError
 from ocbnn.core.units import Units
 from ocbnn.networks import MLP
@@ -246,3 +247,48 @@ def test_whenever_a_search_is_interrupted_what_it_found_is_true(monkeypatch):
     assert len(seen) > 3
     assert min(seen) == 0
     assert whole.is_over
+
+
+CATEGORY = Schema(("x", "c=a", "c=b", "c=d"), ("y",), choices=((1, 2, 3),))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if -1 <= x <= 1 then y <= 0.8",
+        "if -1 <= x <= 1 and `c=b` < 0.5 then y <= 0.8",
+        "if x**2 <= 0.5 and -1 <= x <= 1 and `c=d` > 0 then y <= 0.8",
+    ],
+)
+def test_a_category_is_decided_for_its_levels_and_nothing_in_between(text):
+    rng = np.random.default_rng(8)
+    draws, count = random_draws(rng, (4, 6, 1), 300), 300
+    bound = bind(text, CATEGORY)
+    prover = Prover(network((4, 6, 1), "tanh"), draws, None, bound)
+    low, high = (np.repeat(end[None], count, axis=0) for end in bound.region.box())
+    found = search(prover, Roots(np.arange(count), low, high), 2000)
+    x = np.linspace(-1, 1, 201)
+    X = np.concatenate(
+        [np.column_stack([x, np.tile(level, (201, 1))]) for level in np.eye(3)]
+    )
+    X = X[bound.applies(X)]
+    top = np.array([values(draws, n, X, "tanh").max() for n in range(count)])
+    assert np.all(top[found.status == HOLDS] <= 0.8)
+    assert np.all(top[found.status == BROKEN] > 0.79)
+    assert np.mean(found.status == UNDECIDED) < 0.01
+    shown = found.broken_at[found.status == BROKEN]
+    assert are_choices(shown, CATEGORY.choices).all()
+    assert bound.applies(shown).all()
+    # Mixtures of levels would refute some that hold, and are no inputs.
+    mixed = np.column_stack([rng.uniform(-1, 1, 2000), rng.dirichlet([1, 1, 1], 2000)])
+    mixed = mixed[bound.applies(mixed)]
+    kept = np.flatnonzero(found.status == HOLDS)
+    over = [n for n in kept if values(draws, n, mixed, "tanh").max() > 0.8]
+    assert over
+    for number in over[:5]:
+        at = mixed[values(draws, number, mixed, "tanh")[:, 0].argmax()]
+        assert not prover.is_broken(np.array([number]), at[None])[0]
+    # And the boxes of a proof hold every level that the region has.
+    lows, highs = leaves(found.splits[kept[0]], low[0], high[0], CATEGORY.choices)
+    for point in X:
+        assert ((point >= lows) & (point <= highs)).all(axis=1).any()

@@ -15,6 +15,13 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.stats import qmc
 
+from ocbnn.core.choices import (
+    Choices,
+    free_columns,
+    open_choices,
+    pick,
+    pick_traced,
+)
 from ocbnn.core.errors import RegionError
 from ocbnn.core.types import Inputs, RandomKey
 from ocbnn.core.units import Units
@@ -46,18 +53,26 @@ class BoxPoints(PointSampler):
     lower: Float[Array, " inputs"]
     upper: Float[Array, " inputs"]
     net: Float[Array, "net inputs"]
+    choices: Choices = eqx.field(static=True)  # columns of which one is at its end
 
     def __init__(
-        self, lower: np.ndarray, upper: np.ndarray, count: int, seed: int
+        self,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        count: int,
+        seed: int,
+        choices: Choices = (),
     ) -> None:
         self.lower, self.upper = jnp.asarray(lower, float), jnp.asarray(upper, float)
         self.net = jnp.asarray(sobol(count, len(lower), seed), float)
+        self.choices = open_choices(np.asarray(lower), np.asarray(upper), choices)
 
     def sample(self, key: RandomKey, count: int) -> Inputs:
         """The first `count` points of the shifted net."""
         shift = jax.random.uniform(key, (1, self.lower.size), self.net.dtype)
         unit = jnp.mod(self.net[:count] + shift, 1.0)
-        unit = _onto_faces(unit)
+        unit = _onto_faces(unit, free_columns(unit.shape[1], self.choices))
+        unit = pick_traced(unit, self.choices)
         return self.lower[None] + unit * (self.upper - self.lower)[None]
 
 
@@ -107,13 +122,18 @@ class OwnPoints(PointSampler):
         return points if self.units is None else self.units.traced_inputs(points)
 
 
-def _onto_faces(unit: Float[Array, "points inputs"]) -> Float[Array, "points inputs"]:
-    count, dimension = unit.shape
+def _onto_faces(
+    unit: Float[Array, "points inputs"], free: tuple[int, ...]
+) -> Float[Array, "points inputs"]:
+    count, dimension = unit.shape[0], len(free)
+    if not dimension:
+        return unit
     # The faces of an interval are two points, and one visit to each is enough.
     most = 2 if dimension == 1 else count // 10
     moved = min(max(2 * dimension, most), count // 2)
     turn = np.arange(moved)
-    return unit.at[turn, turn // 2 % dimension].set((turn % 2).astype(float))
+    columns = np.array(free)[turn // 2 % dimension]
+    return unit.at[turn, columns].set((turn % 2).astype(float))
 
 
 def sobol(count: int, dimension: int, seed: int) -> np.ndarray:
@@ -131,6 +151,7 @@ def rejection_pool(
     seed: int,
     size: int = POOL_SIZE,
     units: Units | None = None,
+    choices: Choices = (),
 ) -> np.ndarray:
     """Points of a general region, by keeping those of its bounding box that lie in it.
 
@@ -144,6 +165,7 @@ def rejection_pool(
         units: Standard units in which points are drawn, asked about and returned.
             Drawn far from zero, they would be rounded to what double precision knows
             there.
+        choices: Columns of which exactly one is 1.
 
     Raises:
         RegionError: When fewer than one proposal in ten thousand is accepted.
@@ -151,10 +173,12 @@ def rejection_pool(
     known = units or Units.plain(len(lower), 0)
     low, high = known.standard_inputs(lower), known.standard_inputs(upper)
     net = qmc.Sobol(len(lower), scramble=True, rng=np.random.default_rng(seed))
+    between = open_choices(lower, upper, choices)
     kept: list[np.ndarray] = []
     found = proposed = 0
     while found < size and proposed < _MOST_PROPOSALS:
-        proposals = low + net.random(POOL_SIZE) * (high - low)
+        unit = pick(net.random(POOL_SIZE), between)
+        proposals = low + unit * (high - low)
         accepted = proposals[contains(proposals)]
         kept.append(accepted)
         found, proposed = found + len(accepted), proposed + len(proposals)
@@ -177,6 +201,7 @@ def like_data_pool(
     rows: np.ndarray,
     rng: np.random.Generator,
     size: int = POOL_SIZE,
+    choices: Choices = (),
 ) -> np.ndarray:
     """Data rows with the constrained columns moved into the region.
 
@@ -185,19 +210,26 @@ def like_data_pool(
     value from a row that lies in the region already, or is drawn anew: evenly between
     two bounds; below or above a single bound, within a few spreads of the data, most
     of them close; without bounds, over the data's range widened by as much again.
+    Columns of which exactly one is 1, the `choices`, move together.
 
     Raises:
         RegionError: When no row can be moved into the region.
     """
     inside = rows[contains(rows)]
-    moved = list(columns)
+    groups = [group for group in choices if {*group} & {*columns}]
+    moved = sorted({*columns, *(column for group in groups for column in group)})
     draw = _drawer(lower[moved], upper[moved], rows[:, moved])
+    within = tuple(tuple(moved.index(column) for column in g) for g in groups)
     kept: list[np.ndarray] = []
     found = 0
     for _ in range(_MOST_PROPOSALS // POOL_SIZE):
         proposals = rows[rng.integers(len(rows), size=POOL_SIZE)]
         if moved:
             anew = draw(rng)
+            for place in within:
+                # No choice is more likely than another.
+                anew[:, list(place)] = rng.random((POOL_SIZE, len(place)))
+            anew = pick(anew, within, upper[moved])
             if len(inside):
                 donors = inside[rng.integers(len(inside), size=POOL_SIZE)][:, moved]
                 anew = np.where(rng.random((POOL_SIZE, 1)) < 0.5, donors, anew)

@@ -48,6 +48,7 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
         *,
         inputs: Any = None,
         outputs: Any = None,
+        choices: Any = None,
         hidden: Any = (50,),
         activation: Any = "rbf",
         network: Any = None,
@@ -65,6 +66,7 @@ class RuleFollower(Holdable, BaseEstimator, abc.ABC):
         self.rules = rules
         self.inputs = inputs
         self.outputs = outputs
+        self.choices = choices
         self.hidden = hidden
         self.activation = activation
         self.network = network

@@ -11,7 +11,7 @@ from ocbnn.core.errors import DataError
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower
 from ocbnn.estimators.holding import hard_rules, kept_rules
-from ocbnn.estimators.names import target_names
+from ocbnn.estimators.names import make_schema, target_names
 from ocbnn.estimators.pictures import plot_classes
 from ocbnn.estimators.scales import Measured, make_units
 from ocbnn.estimators.streams import Stream, open_stream
@@ -127,7 +127,7 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
             )
         name = target_names(self.outputs, original, 1)
         labels = tuple(self.classes_.tolist())
-        return X, codes, Schema(self._input_names(), name, labels)
+        return X, codes, make_schema(self, X, name, labels)
 
     def _units(self, X: Measured, schema: Schema) -> Units | None:
         logits = len(schema.classes or ())

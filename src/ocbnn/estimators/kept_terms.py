@@ -137,7 +137,7 @@ def _sampler(
         lower = take(arrays, f"{place}/lower", (width,))
         upper = take(arrays, f"{place}/upper", (width,))
         net = take(arrays, f"{place}/net", (None, width))
-        box = BoxPoints(lower, upper, 1, 0)
+        box = BoxPoints(lower, upper, 1, 0, bound.schema.choices)
         return eqx.tree_at(lambda one: one.net, box, jnp.asarray(net))
     if kind == "pool":
         return PoolPoints(take(arrays, f"{place}/pool", (None, width)))

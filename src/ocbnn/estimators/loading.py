@@ -25,6 +25,7 @@ from ocbnn.inference.naming import TAG as PLAN_TAG, plan_from_plain
 from ocbnn.metrics.held import Held, HeldRule
 from ocbnn.networks import MLP
 from ocbnn.rules import Rule, Schema, parse_rule
+from ocbnn.rules.schema import as_choices
 from ocbnn.storage import Bundle, from_plain, read_bundle
 
 ESTIMATORS = {one.__name__: one for one in (OCBNNRegressor, OCBNNClassifier)}
@@ -192,11 +193,12 @@ def _schema(model: Any, said: dict[str, Any]) -> Schema:
                 )
     inputs, outputs = tuple(said["inputs"]), tuple(said["outputs"])
     model.n_features_in_ = len(inputs)
+    choices = as_choices(model.choices, inputs)
     if said["columns"] is not None:
         model.feature_names_in_ = np.array(said["columns"], dtype=object)
     if isinstance(model, OCBNNRegressor):
         model._y_ndim = 1 if said["y_ndim"] == 1 else 2
-        return Schema(inputs, outputs)
+        return Schema(inputs, outputs, choices=choices)
     labels, dtype = from_plain(said["classes"], "classes"), str(said["classes_dtype"])
     if not _DTYPE.fullmatch(dtype):
         raise StorageError(f"classes cannot be of type {dtype[:40]!r}.")
@@ -204,7 +206,7 @@ def _schema(model: Any, said: dict[str, Any]) -> Schema:
     model.classes_ = np.array(labels, object if dtype[1] == "O" else None)
     if dtype[1] not in "OU":
         model.classes_ = model.classes_.astype(dtype)
-    return Schema(inputs, outputs, tuple(labels))
+    return Schema(inputs, outputs, tuple(labels), choices)
 
 
 def _data(

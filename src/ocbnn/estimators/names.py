@@ -5,9 +5,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ocbnn.core.choices import are_choices
 from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.words import listing, suggest
 from ocbnn.rules import Schema
+from ocbnn.rules.schema import as_choices
 
 RowNames: TypeAlias = Sequence[Any] | np.ndarray
 
@@ -19,6 +21,29 @@ def input_names(given: Any, found: Any, count: int) -> tuple[str, ...]:
     if found is not None:
         return tuple(str(name) for name in found)
     return ("x",) if count == 1 else tuple(f"x{i}" for i in range(count))
+
+
+def make_schema(
+    model: Any, X: np.ndarray, outputs: tuple[str, ...], classes: Any = None
+) -> Schema:
+    """The names that a model's rules may speak of, for rows that choose as it says.
+
+    Raises:
+        DataError: When a row does not choose exactly one of each group.
+    """
+    names = model._input_names()
+    schema = Schema(names, outputs, classes, as_choices(model.choices, names))
+    for group in schema.choices:
+        mixed = np.flatnonzero(~are_choices(X, (group,)))
+        if len(mixed):
+            row = X[mixed[0], list(group)].tolist()
+            raise DataError(
+                f"of {listing(schema.inputs[i] for i in group)} exactly one must be 1 "
+                f"and the others 0, because `choices` names them as one choice, and "
+                f"row {mixed[0]} (counted from 0) has {row}. Mend the rows, or leave "
+                "the group out of choices."
+            )
+    return schema
 
 
 def target_names(given: Any, y: Any, count: int) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from ocbnn.core.moments import ColumnMoments
 from ocbnn.core.units import Units
 from ocbnn.estimators.base import RuleFollower
 from ocbnn.estimators.holding import kept_rules
-from ocbnn.estimators.names import target_names
+from ocbnn.estimators.names import make_schema, target_names
 from ocbnn.estimators.pictures import column_index, plot_functions
 from ocbnn.estimators.rulebook import bind_rules
 from ocbnn.estimators.scales import Measured, make_units
@@ -49,6 +49,9 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             frame; without names, inputs are `x` (or `x0`, `x1`, …) and outputs `y`.
         inputs: Names of the columns of `X`, for arrays that have none.
         outputs: The name of `y`, or the names of its columns.
+        choices: Groups of inputs, by name or position, of which exactly one is 1: the
+            values of a category, `[["clinic=east", "clinic=north"]]`. Points of rules,
+            searches and proofs then choose one, and never half of each.
         hidden: Units of each hidden layer.
         activation: `rbf`, `tanh`, `relu`, `silu` or another known name.
         network: Your own network, or any Equinox module, in the place of an MLP.
@@ -108,6 +111,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         *,
         inputs: Any = None,
         outputs: Any = None,
+        choices: Any = None,
         hidden: Any = (50,),
         activation: Any = "rbf",
         network: Any = None,
@@ -128,6 +132,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             rules,
             inputs=inputs,
             outputs=outputs,
+            choices=choices,
             hidden=hidden,
             activation=activation,
             network=network,
@@ -298,7 +303,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         names = target_names(self.outputs, original, Y.shape[1])
         if must_vary:
             refuse_constant(ColumnMoments.of(Y), names)
-        return X, Y, Schema(self._input_names(), names)
+        return X, Y, make_schema(self, X, names)
 
     def _units(self, X: Measured, Y: Measured | None, schema: Schema) -> Units | None:
         outputs = len(schema.outputs)

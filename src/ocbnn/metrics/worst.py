@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ocbnn.core.choices import Choices, pick, switched
 from ocbnn.core.errors import RuleError
 from ocbnn.core.slopes import slope_scale, slopes_at
 from ocbnn.core.types import (
@@ -103,11 +104,13 @@ def find_worst(
     found, first = [], []
     for weights, count in _blocks(some, len(begin)):
         u, best = _descend(
-            some.network, term.law, term.region, weights, unit, ends, steps
+            *(some.network, term.law, term.region, weights, unit, ends, steps),
+            bound.schema.choices,
         )
         found.append(np.asarray(u, float)[:count])
         first.append(np.asarray(best)[:count])
     points = np.clip(lower + np.concatenate(found) * width, lower, upper)
+    points = pick(points, bound.schema.choices, upper)
     otherwise = begin[np.concatenate(first)]
     points = _inside(bound.region, points, (lower, upper), otherwise)
     return judge_worst(some, term, points)
@@ -177,7 +180,11 @@ def _starts(
     lower, upper = term.ends()
     if corners:
         sides = jax.random.bernoulli(key_corners, 0.5, (corners, len(lower)))
-        begin = np.concatenate([begin, np.where(np.asarray(sides), upper, lower)])
+        ends = np.where(np.asarray(sides), upper, lower)
+        for group in map(list, region.choices):
+            level = jax.random.uniform(key_corners, (corners, len(group)))
+            ends[:, group] = np.asarray(level)
+        begin = np.concatenate([begin, pick(ends, region.choices, upper)])
     return begin, lower, upper
 
 
@@ -215,6 +222,7 @@ def _descend(
     starts: Float[Array, "starts inputs"],
     ends: tuple[Input, Input],
     steps: int,
+    choices: Choices,
 ) -> tuple[Float[Array, "draws inputs"], Int[Array, " draws"]]:
     """Every draw's lowest place in the unit cube, and the number of its best start."""
     lower, width = ends
@@ -230,7 +238,7 @@ def _descend(
             lambda unit: slack_along(law, function, lower + unit * width)
         )
         first = _Walk(start, *level(start), jnp.full((2,), _STEP, start.dtype))
-        move = lambda index, walk: _move(level, inside, index, walk)
+        move = lambda index, walk: _move(level, inside, index, walk, choices, width)
         walk = jax.lax.fori_loop(0, steps, move, first)
         return walk.unit, walk.slack, first.slack
 
@@ -246,9 +254,14 @@ def _move(
     inside: Callable[[Input], Bool[Array, ""]],
     index: Int[Array, ""],
     walk: _Walk,
+    choices: Choices,
+    width: Input,
 ) -> _Walk:
     """One step downhill, kept where it leads lower and stays in the region."""
     slope = jnp.where(jnp.isfinite(walk.slope), walk.slope, 0.0)
+    chosen = switched(walk.unit, slope, choices, width)
+    for group in map(np.array, choices):
+        slope = slope.at[group].set(0.0)
     # On a face, only what leads back into the cube or along the face counts.
     pushes_out = ((walk.unit <= 0) & (slope > 0)) | ((walk.unit >= 1) & (slope < 0))
     slope = jnp.where(pushes_out, 0.0, slope)
@@ -258,9 +271,13 @@ def _move(
     largest = jnp.maximum(jnp.max(jnp.abs(slope)), jnp.finfo(slope.dtype).tiny)
     way = jnp.where(turn == 0, slope / largest, jnp.sign(slope))
     unit = jnp.clip(walk.unit - walk.steps[turn] * way, 0.0, 1.0)
+    # Every third step another choice is tried, if there is one.
+    is_choice = jnp.asarray(bool(choices)) & (index % 3 == 2)
+    unit = jnp.where(is_choice, chosen, unit)
     slack, slope = level(unit)
     better = (slack < walk.slack) & inside(unit)
     steps = walk.steps.at[turn].multiply(jnp.where(better, _GROW, _SHRINK))
+    steps = jnp.where(is_choice, walk.steps, steps)
     there = _Walk(unit, slack, slope, steps)
     here = walk._replace(steps=steps)
     return jax.tree.map(lambda a, b: jnp.where(better, a, b), there, here)
@@ -294,11 +311,13 @@ def _inside(
 ) -> Float[np.ndarray, "draws inputs"]:
     """The points, those on an open or rounded edge drawn inwards by a hair."""
     lower, upper = ends
-    middle = 0.5 * (lower + upper)
+    middle = np.broadcast_to(0.5 * (lower + upper), points.shape).copy()
+    for group in map(list, region.choices):
+        middle[:, group] = points[:, group]
     found = points.copy()
     outside = ~region.contains(found)
     for share in _NUDGES:
-        found[outside] = points[outside] + share * (middle - points[outside])
+        found[outside] = points[outside] + share * (middle - points)[outside]
         outside = ~region.contains(found)
     found[outside] = otherwise[outside]
     return found

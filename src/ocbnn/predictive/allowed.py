@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
+from ocbnn.core.choices import say_point
 from ocbnn.core.errors import InferenceError, RuleError
 from ocbnn.core.words import listing
 from ocbnn.rules import AllowedClasses, BoundRule, find_conflict
@@ -76,8 +77,8 @@ def refuse_row(rules: Rules, x: Float[np.ndarray, " inputs"]) -> None:
     if conflict is not None:
         raise RuleError(conflict.message())
     active = [bound for bound in rules if bound.applies(x[None])[0]]
-    names = active[0].schema.inputs
-    place = listing(f"{name} = {value:g}" for name, value in zip(names, x, strict=True))
+    schema = active[0].schema
+    place = listing(say_point(schema.inputs, x.tolist(), schema.choices))
     raise InferenceError(
         f"no output that the hard rules allow was found at {place}, where "
         f"{listing(repr(bound.name) for bound in active)} must hold: no draw comes "

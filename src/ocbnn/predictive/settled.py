@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 from jaxtyping import Float, Int
 
+from ocbnn.core.choices import say_point
 from ocbnn.core.errors import RuleWarning
 from ocbnn.core.words import listing
 from ocbnn.predictive.allowed import Rules, all_hold, classes_left
@@ -102,8 +103,8 @@ def _middle(
 def _warn_of_nothing_left(rules: Rules, X: Rows, empty: np.ndarray) -> None:
     x = X[empty[0]]
     active = [bound for bound in rules if bound.applies(x[None])[0]]
-    names = active[0].schema.inputs
-    place = listing(f"{name} = {value:g}" for name, value in zip(names, x, strict=True))
+    schema = active[0].schema
+    place = listing(say_point(schema.inputs, x.tolist(), schema.choices))
     warnings.warn(
         f"rules leave no class at {len(empty)} of {len(X)} rows, where the most "
         f"probable class is predicted as if there were no rule. At {place} these "

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
+from ocbnn.core.choices import are_choices
 from ocbnn.core.errors import RegionError
 from ocbnn.core.points import (
     BoxPoints,
@@ -75,12 +76,13 @@ def _in_box(bound: BoundRule, key: RandomKey, units: Units) -> PointSampler:
     seed = int(numpy_generator(key).integers(2**31))
     if bound.region.is_box:
         low, high = units.standard_inputs(lower), units.standard_inputs(upper)
-        return BoxPoints(low, high, bound.rule.points, seed)
+        choices = bound.schema.choices
+        return BoxPoints(low, high, bound.rule.points, seed, choices)
     assert bound.region.condition is not None
     inside = standard_condition(bound.region.condition, units)
     contains = lambda points: truth(inside, points, None, np)
-    pool = rejection_pool(bound.name, contains, lower, upper, seed, units=units)
-    return PoolPoints(pool)
+    known = {"units": units, "choices": bound.schema.choices}
+    return PoolPoints(rejection_pool(bound.name, contains, lower, upper, seed, **known))
 
 
 def _like_data(bound: BoundRule, key: RandomKey, rows: np.ndarray | None) -> np.ndarray:
@@ -98,6 +100,7 @@ def _like_data(bound: BoundRule, key: RandomKey, rows: np.ndarray | None) -> np.
         upper,
         np.asarray(rows, float),
         numpy_generator(key),
+        choices=bound.schema.choices,
     )
 
 
@@ -131,6 +134,13 @@ def check_own_sampler(
 
 
 def _refuse_outside(bound: BoundRule, points: np.ndarray, inside: np.ndarray) -> None:
+    mixed = np.flatnonzero(~are_choices(points, bound.schema.choices))
+    if len(mixed):
+        raise RegionError(
+            f"{len(mixed)} of the {len(points)} points given to rule {bound.name!r} do "
+            "not choose one of each category: of its columns one is 1 and the others "
+            f"are 0. The first is {points[mixed[0]].tolist()}."
+        )
     if inside.all():
         return
     first = points[np.flatnonzero(~inside)[0]].tolist()

@@ -14,8 +14,10 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from ocbnn.core.choices import Choices
 from ocbnn.core.slopes import slopes_at
 from ocbnn.core.types import Function, Input, Inputs, Scalar, Site
 from ocbnn.priors.law import Law
@@ -35,6 +37,7 @@ class Reach(eqx.Module):
     upper: Float[Array, " inputs"]
     region: Condition | None = eqx.field(static=True)  # None: all of the box
     steps: int = eqx.field(static=True)
+    choices: Choices = eqx.field(static=True, default=())  # columns that never move
 
     def walked(self, law: Law, function: Function, points: Inputs) -> Inputs:
         """Where each point arrives, for one function."""
@@ -46,10 +49,13 @@ class Reach(eqx.Module):
         self, level: Callable[[Input], tuple[Scalar, Input]], start: Input
     ) -> Input:
         lower, upper = self.lower.astype(start.dtype), self.upper.astype(start.dtype)
+        width = upper - lower
+        for group in map(np.array, self.choices):
+            width = width.at[group].set(0.0)
 
         def move(_: Array, walk: _Walk) -> _Walk:
             slope = jnp.where(jnp.isfinite(walk.slope), walk.slope, 0.0)
-            away = walk.step * (upper - lower) * jnp.sign(slope)
+            away = walk.step * width * jnp.sign(slope)
             x = jnp.clip(walk.x - away, lower, upper)
             slack, slope = level(x)
             better = slack < walk.slack

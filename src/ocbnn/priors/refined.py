@@ -51,7 +51,7 @@ def with_reach(
         return term
     lower, upper = map(term.inner, term.ends()) if ends is None else ends
     lower, upper = jnp.asarray(lower, float), jnp.asarray(upper, float)
-    reach = Reach(lower, upper, term.region, steps)
+    reach = Reach(lower, upper, term.region, steps, term.bound.schema.choices)
     there = lambda one: one.reach
     return eqx.tree_at(there, term, reach, is_leaf=lambda leaf: leaf is None)
 

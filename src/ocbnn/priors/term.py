@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ocbnn.core.aside import Aside
+from ocbnn.core.choices import pick
 from ocbnn.core.errors import RuleError, SettingError
 from ocbnn.core.points import OwnPoints, PointSampler, RefinedPoints
 from ocbnn.core.slopes import slope_scale
@@ -175,7 +176,8 @@ class RuleTerm(eqx.Module):
             face = np.asarray(jnp.asarray(self.inner(end), float), float)
             is_there = np.isfinite(end) & (np.asarray(points, float) == face)
             told = np.where(is_there, end, told)
-        return told
+        choices = self.bound.schema.choices
+        return pick(told.reshape(-1, told.shape[-1]), choices).reshape(told.shape)
 
 
 def _said_softly(bound: BoundRule, units: Units | None) -> Law | None:

@@ -44,6 +44,7 @@ def build(
         "rules": list(study.rules),
         "inputs": list(schema.inputs),
         "outputs": list(schema.outputs),
+        "choices": [[schema.inputs[i] for i in g] for g in schema.choices] or None,
         "hidden": tuple(network.hidden),
         "activation": network.activation,
         "weight_prior": network.weight_prior,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ocbnn.core.choices import Choices
 from ocbnn.core.errors import DataError
 from ocbnn.core.words import listing, shorten
 from ocbnn.projects.study import Study
@@ -56,7 +57,8 @@ def read_rows(study: Study, table: Table) -> Rows:
     if study.is_classification:
         y = as_labels(y)
         classes = check_classes(study, np.unique(y).tolist(), len(y))
-    schema = Schema(names, tuple(study.said.data.output), classes)
+    choices = category_groups(table, names, study.said.data.categories)
+    schema = Schema(names, tuple(study.said.data.output), classes, choices)
     numbers = np.flatnonzero(whole) + FIRST_ROW
     return Rows(X, y, schema, int((~whole).sum()), numbers)
 
@@ -84,6 +86,22 @@ def expand(
     for name in inputs:
         names += _levels(table, name) if name in categories else [name]
     return tuple(names)
+
+
+def category_groups(
+    table: Table, names: Sequence[str], categories: Sequence[str]
+) -> Choices:
+    """Inputs that are the values of one category, which has two or more of them."""
+    origins = [_origin(table, name) for name in names]
+    groups = (
+        tuple(
+            place
+            for place, (column, level) in enumerate(origins)
+            if column == category and level is not None
+        )
+        for category in categories
+    )
+    return tuple(group for group in groups if len(group) > 1)
 
 
 def read_inputs(

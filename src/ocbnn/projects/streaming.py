@@ -20,6 +20,7 @@ from ocbnn.projects.columns import (
     MOST_LEVELS,
     are_whole,
     as_labels,
+    category_groups,
     check_classes,
     check_columns,
     read_inputs,
@@ -30,6 +31,7 @@ from ocbnn.projects.folder import as_json
 from ocbnn.projects.parts import Parts, mark
 from ocbnn.projects.study import Study
 from ocbnn.rules import Schema
+from ocbnn.rules.schema import as_choices
 from ocbnn.storage import replace_file
 from ocbnn.tables import Table
 
@@ -73,7 +75,8 @@ def survey(study: Study, table: Table) -> Survey:
         levels = table.levels(data.output[0], MOST_LEVELS + 1)
         labels = np.unique(as_labels(np.array(levels, object))).tolist()
         classes = check_classes(study, labels, whole)
-    return Survey(Schema(names, tuple(data.output), classes), whole)
+    choices = category_groups(table, names, data.categories)
+    return Survey(Schema(names, tuple(data.output), classes, choices), whole)
 
 
 def kept_parts(folder: Path) -> Parts | None:
@@ -81,7 +84,8 @@ def kept_parts(folder: Path) -> Parts | None:
     try:
         said = json.loads((folder / _PAGE).read_text(encoding="utf-8"))
         classes = None if said["classes"] is None else tuple(said["classes"])
-        schema = Schema(tuple(said["inputs"]), tuple(said["outputs"]), classes)
+        names = tuple(said["inputs"]), tuple(said["outputs"])
+        schema = Schema(*names, classes, as_choices(said.get("choices"), names[0]))
         return Parts(
             schema,
             (_mapped(folder, "fitted_X"), _mapped(folder, "fitted_y")),
@@ -131,6 +135,7 @@ def write_parts(
             place += len(X)
     page = {
         "inputs": list(found.schema.inputs),
+        "choices": [list(group) for group in found.schema.choices],
         "outputs": list(found.schema.outputs),
         "classes": None if found.schema.classes is None else [*found.schema.classes],
         "held_out": found.whole - counts["fitted"],

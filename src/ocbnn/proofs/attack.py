@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ocbnn.core.choices import switched
 from ocbnn.networks.mlp import Layer
 from ocbnn.proofs.question import Asked, forward, standard
 from ocbnn.proofs.shapes import Shape
@@ -59,23 +60,30 @@ def descend(
 ) -> tuple[Float[Array, " inputs"], Array]:
     """The worst input that a few walks downhill in a box find, and its slack there."""
     measure = lambda x: slack(weights, shape, statement, asked, x)
+    choices = statement.choices
     width = high - low
+    for group in map(np.array, choices):
+        width = width.at[group].set(0.0)
     steps = jnp.asarray(np.geomspace(_FIRST, _LAST, _STEPS))
+    # Choices take turns with steps, so that both are tried.
+    turns = jnp.asarray(np.arange(_STEPS) % 4 == 3)
     starts = np.random.default_rng(0).random((_STARTS, low.shape[0]))
     starts[0] = 0.5
 
     def walk(start: Array) -> tuple[Array, Array]:
-        def step(carry: tuple, size: Array) -> tuple[tuple, None]:
-            x, best, least = carry
+        def step(carry: tuple, now: tuple[Array, Array]) -> tuple[tuple, None]:
+            (x, best, least), (size, is_turn) = carry, now
             value, slope = jax.value_and_grad(measure)(x)
             is_less = value < least
             best, least = jnp.where(is_less, x, best), jnp.minimum(value, least)
-            x = jnp.clip(x - size * width * jnp.sign(slope), low, high)
+            moved = jnp.clip(x - size * width * jnp.sign(slope), low, high)
+            x = jnp.where(is_turn, switched(moved, slope, choices, high), moved)
             return (x, best, least), None
 
-        x = low + start * width
+        # Somewhere in the box, with any of its choices.
+        x = switched(low + start * width, start, choices, high)
         carry = (x, x, jnp.full((), jnp.inf, x.dtype))
-        (x, best, least), _ = jax.lax.scan(step, carry, steps)
+        (x, best, least), _ = jax.lax.scan(step, carry, (steps, turns))
         value = measure(x)
         is_less = value < least
         return jnp.where(is_less, x, best), jnp.minimum(value, least)

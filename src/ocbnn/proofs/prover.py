@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ocbnn.core.choices import are_choices, switched
 from ocbnn.core.cores import cores
 from ocbnn.core.errors import CertificateError
 from ocbnn.core.units import Units
@@ -83,6 +84,7 @@ class Prover:
             self._asked = asked(network, weights, units, table)
         self.draws = int(self._asked.weights[0].bias.shape[0])
         self.chunk = _chunk_size(network)
+        self.choices = bound.schema.choices
 
     def attack(
         self, draws: DrawNumbers, low: Boxes, high: Boxes
@@ -102,7 +104,8 @@ class Prover:
         """Whether the rule is broken at points, each for one draw: proved."""
         found = self.judge(draws, points, points)
         inside = self.bound.region.surely_contains(points) & found.inside
-        return inside & found.broken
+        # Half of one category and half of another is no input.
+        return inside & are_choices(points, self.choices) & found.broken
 
     def values(self, draw: int, point: np.ndarray) -> np.ndarray:
         """One draw's outputs at one point, in the network's own units."""
@@ -285,4 +288,6 @@ def _guesses(
     tilt = jnp.stack(tilts)[jnp.argmin(jnp.stack(best))]
     middle = 0.5 * (low + high)
     corner = jnp.where(tilt > 0, low, jnp.where(tilt < 0, high, middle))
-    return jnp.stack([middle, corner])
+    return jnp.stack(
+        [switched(one, tilt, statement.choices, high) for one in (middle, corner)]
+    )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ocbnn.core.choices import Choices, pick, settle_boxes
 from ocbnn.proofs.prover import Judged, Prover
 
 HOLDS, BROKEN, UNDECIDED = 1, -1, 0
@@ -79,7 +80,7 @@ class Search:
         self._broken_at = np.full(roots.low.shape, np.nan)
         self._given_up = np.zeros(count, bool)
         self._used = np.ones(count, int)
-        self._trees = _Trees(count)
+        self._trees = _Trees(count, prover.choices)
         self._new = _Frontier(np.arange(count), np.arange(count), roots.low, roots.high)
         self._open = self._new.only(slice(0))
         self._boxes = 0
@@ -204,7 +205,8 @@ def search(prover: Prover, roots: Roots, most: int) -> Found:
 class _Trees:
     """How every root was divided."""
 
-    def __init__(self, roots: int) -> None:
+    def __init__(self, roots: int, choices: Choices) -> None:
+        self._choices = choices
         self._axis = np.full(roots, _LEAF)
         self._lower = np.full(roots, _LEAF)
 
@@ -216,7 +218,7 @@ class _Trees:
         self._lower[boxes.node] = first + 2 * np.arange(count)
         self._axis = np.concatenate([self._axis, np.full(2 * count, _LEAF)])
         self._lower = np.concatenate([self._lower, np.full(2 * count, _LEAF)])
-        low, high = halves(boxes.low, boxes.high, axis)
+        low, high = halves(boxes.low, boxes.high, axis, self._choices)
         return _Frontier(
             first + np.arange(2 * count), np.repeat(boxes.root, 2), low, high
         )
@@ -236,18 +238,26 @@ def halves(
     low: Float[np.ndarray, "boxes inputs"],
     high: Float[np.ndarray, "boxes inputs"],
     axis: Int[np.ndarray, " boxes"],
+    choices: Choices = (),
 ) -> tuple[Float[np.ndarray, "halves inputs"], Float[np.ndarray, "halves inputs"]]:
-    """The lower and the upper half of each box, in turn. Together they are the box."""
+    """The lower and the upper half of each box, in turn. Together they are the box.
+
+    Of a box that is halved along a category's column, one half leaves this choice out
+    and the other takes it; what lies in between is no input.
+    """
     rows = np.arange(len(low))
     middle = 0.5 * (low[rows, axis] + high[rows, axis])
     low, high = np.repeat(low, 2, axis=0), np.repeat(high, 2, axis=0)
     high[2 * rows, axis] = middle
     low[2 * rows + 1, axis] = middle
-    return low, high
+    return settle_boxes(low, high, choices)[:2]
 
 
 def leaves(
-    splits: list[int], low: Float[np.ndarray, " inputs"], high: np.ndarray
+    splits: list[int],
+    low: Float[np.ndarray, " inputs"],
+    high: np.ndarray,
+    choices: Choices = (),
 ) -> tuple[Float[np.ndarray, "leaves inputs"], Float[np.ndarray, "leaves inputs"]]:
     """The boxes that a root was divided into, from how it was.
 
@@ -263,7 +273,7 @@ def leaves(
         if axis == _LEAF:
             found.append(box)
             continue
-        lows, highs = halves(box[0][None], box[1][None], np.array([axis]))
+        lows, highs = halves(box[0][None], box[1][None], np.array([axis]), choices)
         stack += [(lows[1], highs[1]), (lows[0], highs[0])]
     if stack:
         raise ValueError("the divisions of a box end too early")
@@ -281,12 +291,13 @@ def misses(
     A region that is no box may leave out all of a box that its bounds meet.
     """
     owner, met = np.arange(len(low)), np.zeros(len(low), bool)
-    region = prover.bound.region
+    region, choices = prover.bound.region, prover.choices
     if region.is_box:
         return met
     width = np.where(high > low, high - low, 1.0)
     for _ in range(_HALVINGS):
-        met[owner[region.contains(0.5 * (low + high))]] = True
+        middle = pick(0.5 * (low + high), choices, high)
+        met[owner[region.contains(middle)]] = True
         is_open = ~met[owner]
         owner, low, high = owner[is_open], low[is_open], high[is_open]
         if not len(owner) or len(owner) > max(_MOST_PARTS, 4 * len(met)):
@@ -299,7 +310,9 @@ def misses(
         left, right = high.copy(), low.copy()
         left[rows, axis] = right[rows, axis] = middle[rows, axis]
         low, high = np.concatenate([low, right]), np.concatenate([left, high])
-        owner = np.concatenate([owner, owner])
+        low, high, possible = settle_boxes(low, high, choices)
+        owner = np.concatenate([owner, owner])[possible]
+        low, high = low[possible], high[possible]
     # What is left over could be anything.
     met[owner] = True
     return ~met

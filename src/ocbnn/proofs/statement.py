@@ -12,6 +12,7 @@ from typing import TypeAlias
 import jax.numpy as jnp
 import numpy as np
 
+from ocbnn.core.choices import Choices
 from ocbnn.core.errors import CertificateError
 from ocbnn.core.units import Units
 from ocbnn.proofs.bounds import Functionals
@@ -56,12 +57,14 @@ class Statement:
         claim: What is forbidden there.
         slopes: An output and an input for each slope that is spoken of.
         functionals: How many slots are functionals.
+        choices: Inputs of which exactly one is 1, and the others are 0.
     """
 
     region: _SlotTerms
     claim: _SlotTerms
     slopes: tuple[tuple[int, int], ...]
     functionals: int
+    choices: Choices = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +109,8 @@ def statement_of(
     where = None if bound.region.is_box else bound.region.condition
     region = ((),) if where is None else reader.terms(normal_form(where))
     claim = reader.terms(_NEVER if is_masked else _forbidden(bound))
-    found = Statement(region, claim, tuple(reader.slopes), len(reader.rows))
+    slopes, count = tuple(reader.slopes), len(reader.rows)
+    found = Statement(region, claim, slopes, count, schema.choices)
     return reader.settled(found), reader.table()
 
 

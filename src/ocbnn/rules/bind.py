@@ -53,7 +53,8 @@ def bind(rule: Rule | str, schema: Schema) -> BoundRule:
         _check_settings(rule, claim)
     except RuleError as error:
         raise RuleError(f"rule {name!r}: {error}") from None
-    return BoundRule(rule, schema, name, region_of(where, schema.inputs, name), claim)
+    region = region_of(where, schema.inputs, name, schema.choices)
+    return BoundRule(rule, schema, name, region, claim)
 
 
 _EXACT = "a hard rule gives other classes a probability of zero"

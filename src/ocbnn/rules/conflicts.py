@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ocbnn.core.choices import say_point
 from ocbnn.rules.asked import bind_asked
 from ocbnn.rules.bound import BoundRule
 from ocbnn.rules.lines import LineJudge
@@ -47,7 +48,8 @@ class Conflict:
     def overlap(self) -> str:
         """Where the rules' regions overlap around the input; empty for everywhere."""
         box = shared_box(self.rules, np.array(self.x))
-        return say_box(box, self.rules[0].schema.inputs)
+        schema = self.rules[0].schema
+        return say_box(box, schema.inputs, schema.choices)
 
     def message(self) -> str:
         """Say where, which rules, and what to do."""
@@ -82,8 +84,11 @@ class Conflict:
         return f"from {name} = {low:g} to {name} = {high:g}{at}"
 
     def _place(self, columns: Iterable[int]) -> str:
-        inputs = self.rules[0].schema.inputs
-        return listing(f"{inputs[i]} = {self.x[i]:g}" for i in columns)
+        schema, shown = self.rules[0].schema, list(columns)
+        whole = [group for group in schema.choices if {*group} <= {*shown}]
+        choices = tuple(tuple(map(shown.index, group)) for group in whole)
+        names, x = [schema.inputs[i] for i in shown], [self.x[i] for i in shown]
+        return listing(say_point(names, x, choices))
 
 
 def find_conflict(

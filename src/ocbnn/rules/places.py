@@ -7,6 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
+from ocbnn.core.choices import (
+    Choices,
+    free_columns,
+    pick,
+    say_levels,
+    settle_boxes,
+    typical,
+)
 from ocbnn.core.points import sobol
 from ocbnn.rules.bound import BoundRule
 
@@ -32,6 +40,8 @@ def one_of_each_kind(rules: Sequence[BoundRule], X: Points) -> Points | None:
     >>> one_of_each_kind([rule], np.zeros((0, 1))).ravel().tolist()
     [-1.0, 0.0, 0.5, 1.0, 2.0]
     """
+    choices = rules[0].schema.choices
+    chosen = {column: group for group in choices for column in group}
     values: dict[int, set[float]] = {}
     for rule in rules:
         edges = rule.region.edges()
@@ -39,15 +49,21 @@ def one_of_each_kind(rules: Sequence[BoundRule], X: Points) -> Points | None:
             return None
         for column, edge in edges:
             values.setdefault(column, set()).add(edge)
-    tried = {column: _around(sorted(edges)) for column, edges in values.items()}
+    # A number has one value of each kind, and a choice all that it can be.
+    tried: dict[tuple[int, ...], list[tuple[float, ...]]] = {
+        (column,): [(value,) for value in _around(sorted(edges))]
+        for column, edges in values.items()
+        if column not in chosen
+    }
+    for group in dict.fromkeys(chosen[c] for c in values if c in chosen):
+        tried[group] = [tuple(level) for level in np.eye(len(group)).tolist()]
     if np.prod([float(len(one)) for one in tried.values()]) > MOST_CELLS:
         return None
-    base = np.zeros(len(rules[0].schema.inputs))
-    if len(X):
-        base = np.median(X, axis=0)
-    cells = np.array(list(itertools.product(*tried.values())))
+    base = np.zeros((1, len(rules[0].schema.inputs)))
+    base = typical(X if len(X) else base, choices)
+    cells = [sum(cell, ()) for cell in itertools.product(*tried.values())]
     points = np.tile(base, (len(cells), 1))
-    points[:, list(tried)] = cells
+    points[:, [column for place in tried for column in place]] = cells
     return points
 
 
@@ -58,13 +74,14 @@ def where_regions_overlap(rules: Sequence[BoundRule], X: Points) -> Points:
     part of both. Where nothing bounds an overlap, it is cut to the range of `X`.
     """
     inputs = len(rules[0].schema.inputs)
-    finite = (_within(box, X) for box in _overlaps(_parts(rules)))
+    choices = rules[0].schema.choices
+    finite = (_within(box, X) for box in _overlaps(_parts(rules), choices))
     boxes = [box for box in finite if box is not None]
     widths = np.array([high - low for low, high in boxes]).reshape(-1, inputs)
     widest = widths.max(axis=0, initial=0.0)
     relative = np.divide(widths, widest, out=np.ones_like(widths), where=widest > 0)
     order = np.argsort(np.prod(relative, axis=1), kind="stable")[:MOST_OVERLAPS]
-    found = [_inside(*boxes[place]) for place in order]
+    found = [_inside(boxes[place], choices) for place in order]
     return np.concatenate([np.zeros((0, inputs)), *found])
 
 
@@ -77,8 +94,12 @@ def across(rules: Sequence[BoundRule], X: Points, column: int, count: int) -> Po
     for i, (low, high) in _parts(rules):
         low[column] = high[column] = 0.0
         parts.append((i, (low, high)))
-    boxes = [_within(box, X) for box in (*_overlaps(parts), *(b for _, b in parts))]
-    middles = [0.5 * low + 0.5 * high for low, high in filter(None, boxes)]
+    choices = rules[0].schema.choices
+    either = (*_overlaps(parts, choices), *(b for _, b in parts))
+    boxes = filter(None, (_within(box, X) for box in either))
+    middles = [
+        pick((0.5 * low + 0.5 * high)[None], choices, high)[0] for low, high in boxes
+    ]
     cells = one_of_each_kind(rules, X)
     rows = X[np.linspace(0, len(X) - 1, min(len(X), 20)).astype(int)]
     cells = np.zeros((0, X.shape[1])) if cells is None else cells
@@ -133,7 +154,8 @@ def in_region(rule: BoundRule, X: Points, count: int) -> Points:
     if len(rows) > count:
         rows = rows[np.linspace(0, len(rows) - 1, count).astype(int)]
     boxes = [_within(box, X) for box in rule.region.boxes()]
-    drawn = [_inside(*box, count // len(boxes)) for box in boxes if box is not None]
+    choices, each = rule.schema.choices, count // len(boxes)
+    drawn = [_inside(box, choices, each) for box in boxes if box is not None]
     points = np.concatenate([rows, *drawn])
     return points[rule.applies(points)]
 
@@ -148,14 +170,16 @@ def shared_box(rules: Sequence[BoundRule], x: Float[np.ndarray, " inputs"]) -> B
     return np.max(lower, axis=0), np.min(upper, axis=0)
 
 
-def say_box(box: Box, names: Sequence[str]) -> str:
+def say_box(box: Box, names: Sequence[str], choices: Choices = ()) -> str:
     """The bounds of a box in words; empty where nothing is bounded.
 
     >>> say_box((np.array([0, -np.inf, 2]), np.array([1, np.inf, np.inf])), "abc")
     'a between 0 and 1, c at least 2'
     """
-    said = []
-    for name, low, high in zip(names, *box, strict=True):
+    said, free = [], free_columns(len(names), choices)
+    for column, (name, low, high) in enumerate(zip(names, *box, strict=True)):
+        if column not in free:
+            continue
         if low == high:
             said.append(f"{name} = {low:g}")
         elif np.isfinite(low) and np.isfinite(high):
@@ -164,7 +188,8 @@ def say_box(box: Box, names: Sequence[str]) -> str:
             said.append(f"{name} at least {low:g}")
         elif np.isfinite(high):
             said.append(f"{name} at most {high:g}")
-    return ", ".join(said)
+    said += [say_levels(names, group, box[1].tolist()) for group in choices]
+    return ", ".join(filter(None, said))
 
 
 def _around(edges: Sequence[float]) -> list[float]:
@@ -180,16 +205,17 @@ def _parts(rules: Sequence[BoundRule]) -> list[tuple[int, Box]]:
     return [(i, box) for i, rule in enumerate(rules) for box in rule.region.boxes()]
 
 
-def _overlaps(parts: Sequence[tuple[int, Box]]) -> list[Box]:
+def _overlaps(parts: Sequence[tuple[int, Box]], choices: Choices) -> list[Box]:
     """Of every two regions, and of as many more as still leave room beside them."""
     found: dict[bytes, Box] = {}
+    meet = functools.partial(_meet, choices=choices)
     for (i, one), (j, two) in itertools.combinations(parts, 2):
-        both = _meet(one, two)
+        both = meet(one, two)
         if i == j or both is None:
             continue
         for _, third in parts:
-            both = _meet(both, third) or both
-        for box in (_meet(one, two), both):
+            both = meet(both, third) or both
+        for box in (meet(one, two), both):
             if box is not None:
                 found[np.concatenate(box).tobytes()] = box
         if len(found) > 20 * MOST_OVERLAPS:
@@ -197,9 +223,10 @@ def _overlaps(parts: Sequence[tuple[int, Box]]) -> list[Box]:
     return list(found.values())
 
 
-def _meet(one: Box, two: Box) -> Box | None:
+def _meet(one: Box, two: Box, choices: Choices) -> Box | None:
     lower, upper = np.maximum(one[0], two[0]), np.minimum(one[1], two[1])
-    return (lower, upper) if np.all(lower <= upper) else None
+    low, high, possible = settle_boxes(lower[None], upper[None], choices)
+    return (low[0], high[0]) if possible[0] and np.all(lower <= upper) else None
 
 
 def _within(box: Box, X: Points) -> Box | None:
@@ -221,19 +248,16 @@ def _within(box: Box, X: Points) -> Box | None:
     return start, end
 
 
-def _inside(
-    lower: Float[np.ndarray, " inputs"],
-    upper: Float[np.ndarray, " inputs"],
-    count: int = TRIED_INSIDE,
-) -> Points:
+def _inside(box: Box, choices: Choices, count: int = TRIED_INSIDE) -> Points:
     """The middle, corners, and an even net of `count` points."""
+    lower, upper = box
     wide = np.flatnonzero(upper > lower)[:_MOST_CORNERED]
     corners = np.full((2 ** len(wide), len(lower)), 0.5)
     corners[:, wide] = list(itertools.product((0.0, 1.0), repeat=len(wide)))
     middle = np.full((1, len(lower)), 0.5)
     unit = np.concatenate([middle, corners, _net(count, len(lower))])
     points = lower + unit * (upper - lower)
-    return np.clip(points, lower, upper)
+    return pick(np.clip(points, lower, upper), choices, upper)
 
 
 @functools.lru_cache(maxsize=16)

@@ -8,12 +8,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from ocbnn.core.choices import Choices, left_of, say_choice
 from ocbnn.core.errors import DataError, RegionError
 from ocbnn.rules.affine import Affine, affine, exact_affine
 from ocbnn.rules.conditions import Condition
 from ocbnn.rules.evaluate import truth
 from ocbnn.rules.normal_form import Atom, columns, normal_form
 from ocbnn.rules.tree import Expression
+from ocbnn.rules.words import listing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +23,8 @@ class Region:
     """Inputs at which a bound condition holds; every input when there is none.
 
     `lower` and `upper` bound the region on each input, ±inf where nothing does.
-    `is_box` says that the region is that box, up to its boundary.
+    `is_box` says that the region is that box, up to its boundary. Inputs that are one
+    choice are bounded by it: 0 to 1 where they can be chosen, else 0.
     """
 
     condition: Condition | None
@@ -29,6 +32,7 @@ class Region:
     lower: tuple[float, ...]
     upper: tuple[float, ...]
     is_box: bool
+    choices: Choices = ()
 
     def contains(self, X: np.ndarray) -> np.ndarray:
         """Whether each row (n, inputs) lies inside, exactly: `<` is not `<=`."""
@@ -50,7 +54,8 @@ class Region:
         """Such bounds for each alternative of the condition; all hold the region."""
         if self.condition is None:
             return [self.box()]
-        slabs = (_Slab(t, len(self.lower)) for t in normal_form(self.condition))
+        terms = normal_form(self.condition)
+        slabs = (_Slab(t, len(self.lower), self.choices) for t in terms)
         return [(slab.lower, slab.upper) for slab in slabs if not slab.is_empty]
 
     def surely_contains(self, X: np.ndarray) -> np.ndarray:
@@ -79,8 +84,15 @@ class Region:
         return found
 
 
-def region_of(condition: Condition | None, inputs: Sequence[str], rule: str) -> Region:
+def region_of(
+    condition: Condition | None,
+    inputs: Sequence[str],
+    rule: str,
+    choices: Choices = (),
+) -> Region:
     """Find the bounds of a bound condition; `rule` is a name for the errors.
+
+    `choices` are groups of inputs of which exactly one is 1.
 
     >>> from ocbnn.rules.tree import Column
     >>> x = Column("input", 0, "x")
@@ -89,8 +101,10 @@ def region_of(condition: Condition | None, inputs: Sequence[str], rule: str) -> 
     """
     count = len(inputs)
     if condition is None:
-        return Region(None, (), (-math.inf,) * count, (math.inf,) * count, True)
-    slabs = [_Slab(term, count) for term in normal_form(condition)]
+        whole = _Slab((), count, choices)
+        ends = tuple(whole.lower.tolist()), tuple(whole.upper.tolist())
+        return Region(None, (), *ends, True, choices)
+    slabs = [_Slab(term, count, choices) for term in normal_form(condition)]
     inhabited = [slab for slab in slabs if not slab.is_empty]
     if not inhabited:
         raise RegionError(_empty_message(slabs, inputs, rule, condition))
@@ -100,6 +114,7 @@ def region_of(condition: Condition | None, inputs: Sequence[str], rule: str) -> 
         tuple(np.min([slab.lower for slab in inhabited], axis=0).tolist()),
         tuple(np.max([slab.upper for slab in inhabited], axis=0).tolist()),
         len(inhabited) == 1 and inhabited[0].is_exact,
+        choices,
     )
 
 
@@ -130,15 +145,37 @@ def _surely(atom: Atom, X: np.ndarray) -> np.ndarray:
 class _Slab:
     """Bounds on each input that follow from one intersection of atoms."""
 
-    def __init__(self, term: Sequence[Atom], inputs: int) -> None:
+    def __init__(
+        self, term: Sequence[Atom], inputs: int, choices: Choices = ()
+    ) -> None:
         self.lower = np.full(inputs, -np.inf)
         self.upper = np.full(inputs, np.inf)
         self._open_below = np.zeros(inputs, dtype=bool)
         self._open_above = np.zeros(inputs, dtype=bool)
         self.is_exact = True
         self._false = False
+        self.unchosen: list[tuple[int, ...]] = []  # groups of which nothing is left
         for atom in term:
             self._narrow(atom)
+        if not self.is_empty:
+            for group in choices:
+                self._settle(group)
+
+    def _settle(self, group: tuple[int, ...]) -> None:
+        """Leave a choice between what each of its columns can be."""
+        columns = list(group)
+        can_be = [
+            ((self.lower < value) | ((self.lower == value) & ~self._open_below))
+            & ((self.upper > value) | ((self.upper == value) & ~self._open_above))
+            for value in (0.0, 1.0)
+        ]
+        left = left_of(*(one[None, columns] for one in can_be))[0]
+        if not left.any():
+            self.unchosen.append(group)
+            return
+        self.lower[columns] = left & (left.sum() == 1)
+        self.upper[columns] = left
+        self._open_below[columns] = self._open_above[columns] = False
 
     def _narrow(self, atom: Atom) -> None:
         form = _form(atom.expr)
@@ -170,7 +207,7 @@ class _Slab:
     @property
     def is_empty(self) -> bool:
         """Whether no input satisfies the atoms seen."""
-        return self._false or bool(np.any(self.crossed))
+        return self._false or bool(self.unchosen) or bool(np.any(self.crossed))
 
 
 def _empty_message(
@@ -182,6 +219,12 @@ def _empty_message(
         for slab in slabs[:3]
         for index in np.flatnonzero(slab.crossed)[:2]
     ]
+    for slab in slabs[:3]:
+        named = [say_choice(inputs, group) for group in slab.unchosen[:2]]
+        crossed += [
+            f"{name} is one of {listing(levels)}, and none is left"
+            for name, levels in named
+        ]
     why = "; ".join(crossed) or "it contradicts itself"
     return (
         f"the region of rule {rule!r} is empty: no input satisfies ({condition}): "

@@ -2,8 +2,11 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import numpy as np
+
+from ocbnn.core.choices import Choices
 from ocbnn.core.errors import RuleError
 from ocbnn.rules.tree import Column, Name
 from ocbnn.rules.words import Label, as_label, listing, suggest
@@ -13,6 +16,9 @@ from ocbnn.rules.words import Label, as_label, listing, suggest
 class Schema:
     """Names in the order of the columns; `classes` makes the one output a label.
 
+    `choices` are positions of inputs that are one choice: exactly one of each group
+    is 1, and the others are 0.
+
     >>> Schema(("age", "bp"), ("action",), ("wait", "treat")).is_classification
     True
     """
@@ -20,6 +26,8 @@ class Schema:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     classes: tuple[Label, ...] | None = None
+    # Not shown where there are none, nor in digests of models from before.
+    choices: Choices = dataclasses.field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", _names(self.inputs, "inputs"))
@@ -33,6 +41,7 @@ class Schema:
             )
         if self.classes is not None:
             self._check_classes(self.classes)
+        object.__setattr__(self, "choices", as_choices(self.choices, self.inputs))
 
     def _check_classes(self, classes: Iterable[object]) -> None:
         labels = tuple(as_label(label) for label in classes)
@@ -91,6 +100,48 @@ class Schema:
             f"there is no class `{label}`.{suggest(label, texts)} "
             f"Classes: {listing(texts)}."
         )
+
+
+def as_choices(choices: object, inputs: Sequence[str]) -> Choices:
+    """Groups of inputs that are one choice, by name or position, as positions.
+
+    >>> as_choices([["a=1", "a=2"]], ["x", "a=1", "a=2"])
+    ((1, 2),)
+    """
+    if choices is None:
+        return ()
+    found: list[tuple[int, ...]] = []
+    taken: set[int] = set()
+    if isinstance(choices, (str, bytes)) or not isinstance(choices, Iterable):
+        raise RuleError(f"`choices` are groups of inputs, got {choices!r}.{_GROUPS}")
+    for group in choices:
+        if isinstance(group, (str, bytes)) or not isinstance(group, Iterable):
+            raise RuleError(f"a group of `choices` is a list, got {group!r}.{_GROUPS}")
+        places = tuple(_position(one, inputs) for one in group)
+        if len(places) < 2 or len({*places}) < len(places) or taken & {*places}:
+            named = listing(inputs[place] for place in places)
+            raise RuleError(
+                f"a group of `choices` has two or more inputs, and each input is in "
+                f"one group only, got ({named}).{_GROUPS}"
+            )
+        taken |= {*places}
+        found.append(places)
+    return tuple(found)
+
+
+_GROUPS = ' Write choices=[["clinic=east", "clinic=north"]].'
+
+
+def _position(one: object, inputs: Sequence[str]) -> int:
+    if isinstance(one, str) and one in inputs:
+        return inputs.index(one)
+    is_whole = isinstance(one, (int, np.integer)) and not isinstance(one, bool)
+    if is_whole and 0 <= one < len(inputs):  # pyright: ignore[reportOperatorIssue]
+        return int(one)  # pyright: ignore[reportArgumentType]
+    raise RuleError(
+        f"`choices` speak of {one!r}, which is no input: {listing(inputs)}."
+        f"{suggest(one, inputs)}"
+    )
 
 
 def _names(names: Iterable[object], role: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
+from ocbnn.core.choices import Choices
 from ocbnn.estimators.certificates.words import page_of, rule_page
 from ocbnn.estimators.page import Page, RulePages
 from ocbnn.proofs.search import BROKEN, HOLDS, UNDECIDED
@@ -112,6 +113,7 @@ class RuleCertificate(Page):
         reading: What it means for a draw to keep it, where that needs to be said.
         inputs: Names of the inputs.
         outputs: Names of the outputs, or of the classes.
+        choices: Positions of inputs of which exactly one is 1, for each category.
         cut: Inputs that the rule leaves unbounded, and that were bounded for the proof.
         narrowed: Inputs of which a part of the region alone was looked at.
         places: Where it was looked at: the whole region, or around rows.
@@ -136,6 +138,7 @@ class RuleCertificate(Page):
     reading: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    choices: Choices
     cut: tuple[str, ...]
     narrowed: tuple[str, ...]
     places: tuple[Place, ...]

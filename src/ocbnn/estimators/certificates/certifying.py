@@ -110,6 +110,8 @@ def digest(model: Any) -> str:
     """
     predictive = model._predictive
     said = [repr(predictive.network), repr(model.schema_)]
+    if model.schema_.choices:
+        said.append(f"choices {model.schema_.choices}")
     said += [f"{bound.name}: {bound.rule}" for bound in model.checkable_rules_]
     sha = hashlib.sha256("\n".join(said).encode())
     units = predictive.units

@@ -27,6 +27,7 @@ _FRAME = {
     "reading": "what it means to keep it",
     "inputs": "the model's inputs",
     "outputs": "the model's outputs",
+    "choices": "which inputs are one choice",
     "cut": "inputs without bounds",
     "narrowed": "inputs of which less was looked at",
     "around": "the rows that were looked at and left out",
@@ -238,7 +239,8 @@ def _unproved(rule: RuleCertificate, question: Question) -> Iterator[str]:
                 continue
             splits = rule.splits.get((number, draw), [])
             try:
-                low, high = leaves(splits, np.array(place.low), np.array(place.high))
+                box = np.array(place.low), np.array(place.high)
+                low, high = leaves(splits, *box, question.choices)
             except ValueError as error:
                 yield f"draw {draw} has no proof ({error})"
                 return

@@ -64,6 +64,7 @@ class _Rule(_Strict):
     reading: str
     inputs: list[str]
     outputs: list[str]
+    choices: list[list[int]]
     cut: list[str]
     narrowed: list[str]
     places: list[_Place]
@@ -331,7 +332,7 @@ def _is_same(said: Any, true: Any) -> bool:
 
 
 def _tupled(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(map(_tupled, value)) if isinstance(value, list) else value
 
 
 def _around(around: _Around) -> Around:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ocbnn.core.choices import settle_boxes
 from ocbnn.core.errors import CertificateError, SettingError
 from ocbnn.core.words import spell
 from ocbnn.estimators.certificates.asking import PYTHON, Words
@@ -67,6 +68,7 @@ class Question:
         words: Words = PYTHON,
     ) -> None:
         self.model, self.bound, self.asked = model, bound, asked
+        self.choices = bound.schema.choices
         self.numbers, self.available = chosen.numbers, chosen.available
         predictive = model._predictive
         self.is_masked = not asked.is_own and _is_masked(model, bound)
@@ -97,6 +99,7 @@ class Question:
             "reading": _reading(self.bound, is_masked=self.is_masked),
             "inputs": tuple(schema.inputs),
             "outputs": tuple(map(str, named)),
+            "choices": self.choices,
             "cut": self.cut,
             "narrowed": self.narrowed,
             "places": self.places,
@@ -137,6 +140,14 @@ class Question:
                     f"nothing of the region of rule {self.bound.name!r}. Give others: "
                     f"{words.bounds(name)}."
                 )
+        lows, highs, possible = settle_boxes(low[None], high[None], self.choices)
+        if not possible[0]:
+            raise SettingError(
+                f"the bounds leave no category of the region of rule "
+                f"{self.bound.name!r}, {_ends(names, low, high)}. Give others: "
+                f"{words.bounds(names[0])}."
+            )
+        low, high = lows[0], highs[0]
         smaller = ((low > least) | (high < most)) & ~is_free
         self.cut = tuple(names[column] for column in np.flatnonzero(is_free))
         self.narrowed = tuple(names[column] for column in np.flatnonzero(smaller))
@@ -155,6 +166,8 @@ class Question:
         low, high = np.maximum(X - away, least), np.minimum(X + away, most)
         is_missing = np.isnan(X).any(axis=1)
         is_inside = (low <= high).all(axis=1) & ~is_missing
+        low, high, possible = settle_boxes(low, high, self.choices)
+        is_inside &= possible
         met = np.flatnonzero(is_inside)
         is_inside = np.zeros(len(X), bool)
         is_inside[met[~misses(self.prover, low[met], high[met])]] = True

@@ -1,11 +1,11 @@
 """A certificate in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ocbnn.core.words import spell
+from ocbnn.core.choices import free_columns, say_choice, say_levels, say_point
 from ocbnn.estimators.page import block, listed
 from ocbnn.proofs.search import HOLDS
 from ocbnn.rules.words import spell_number
@@ -81,11 +81,13 @@ def _where(rule: Any) -> Iterator[str]:
         yield from _which_rows(rule)
     else:
         (place,) = rule.places
-        ends = zip(place.low, rule.inputs, place.high, strict=True)
         # With all their digits: what was not looked at must not seem to be.
         spoken = [
-            f"{spell_number(a)} <= {name} <= {spell_number(b)}" for a, name, b in ends
+            f"{spell_number(place.low[i])} <= {rule.inputs[i]} <= "
+            f"{spell_number(place.high[i])}"
+            for i in free_columns(len(rule.inputs), rule.choices)
         ]
+        spoken += [_choice(rule, group) for group in rule.choices]
         yield f"Looked at wherever {listed(spoken, _MOST)}."
     if rule.cut:
         yield (
@@ -95,8 +97,26 @@ def _where(rule: Any) -> Iterator[str]:
     if rule.narrowed:
         yield (
             "That is only a part of the rule's region: less of "
-            f"{listed(rule.narrowed, _MOST)} was asked for. It is unknown beyond."
+            f"{listed(_columns(rule, rule.narrowed), _MOST)} was asked for. It is "
+            "unknown beyond."
         )
+
+
+def _choice(rule: Any, group: tuple[int, ...]) -> str:
+    """What of a category was looked at."""
+    name, levels = say_choice(rule.inputs, group)
+    said = say_levels(rule.inputs, group, rule.places[0].high)
+    return said or f"{name} is any of {listed(levels, _MOST)}"
+
+
+def _columns(rule: Any, names: Iterable[str]) -> list[str]:
+    """Inputs, those of a category by its name."""
+    titles = {
+        rule.inputs[column]: say_choice(rule.inputs, group)[0]
+        for group in rule.choices
+        for column in group
+    }
+    return list(dict.fromkeys(titles.get(name, name) for name in names))
 
 
 def _which_rows(rule: Any) -> Iterator[str]:
@@ -114,9 +134,16 @@ def _which_rows(rule: Any) -> Iterator[str]:
         )
     if around.missing:
         yield f"Left out, because they lack an input: {_rows(around.missing)}."
-    named = list(zip(rule.inputs, around.tolerance, strict=True))
+    free = free_columns(len(rule.inputs), rule.choices)
+    named = [
+        # Less than one leaves a category what it is.
+        (name, away if column in free or away >= 1 else 0.0)
+        for column, (name, away) in enumerate(
+            zip(rule.inputs, around.tolerance, strict=True)
+        )
+    ]
     given = [f"{name} {spell_number(away)}" for name, away in named if away]
-    exact = [name for name, away in named if not away]
+    exact = _columns(rule, (name for name, away in named if not away))
     if given:
         yield f"Tolerances: {listed(given, _MOST)}."
     if exact:
@@ -176,7 +203,4 @@ def _floor(probability: float) -> str:
 def _spelled(rule: Any, x: tuple[float, ...]) -> str:
     low = np.min([place.low for place in rule.places], axis=0)
     widths = np.max([place.high for place in rule.places], axis=0) - low
-    values = zip(rule.inputs, x, widths.tolist(), strict=True)
-    return listed(
-        (f"{name} = {spell(*more, digits=6)}" for name, *more in values), _MOST
-    )
+    return listed(say_point(rule.inputs, x, rule.choices, widths.tolist()), _MOST)

@@ -1,0 +1,185 @@
+"""Columns that are one choice: exactly one of a group is 1, and the others are 0.
+
+A network takes numbers, so a category is one column for each of its values. What lies
+between them, half of one clinic and half of another, is no input.
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ocbnn.core.words import spell
+
+# Positions of the columns of each group.
+Choices: TypeAlias = tuple[tuple[int, ...], ...]
+
+Points = Float[np.ndarray, "points inputs"]
+
+
+def free_columns(count: int, choices: Choices) -> tuple[int, ...]:
+    """Columns that are numbers, and not part of a choice.
+
+    >>> free_columns(4, ((1, 2),))
+    (0, 3)
+    """
+    bound = {column for group in choices for column in group}
+    return tuple(column for column in range(count) if column not in bound)
+
+
+def are_choices(X: Points, choices: Choices) -> Bool[np.ndarray, " points"]:
+    """Which rows choose exactly one of each group."""
+    found = np.ones(len(X), bool)
+    for group in choices:
+        part = X[:, list(group)]
+        found &= np.isin(part, (0.0, 1.0)).all(axis=1) & (part.sum(axis=1) == 1)
+    return found
+
+
+def left_of(
+    can_be_zero: Bool[np.ndarray, "boxes group"],
+    can_be_one: Bool[np.ndarray, "boxes group"],
+) -> Bool[np.ndarray, "boxes group"]:
+    """What can be chosen, given what each column of a group can be."""
+    others = can_be_zero.sum(axis=1, keepdims=True) - can_be_zero
+    return can_be_one & (others == can_be_zero.shape[1] - 1)
+
+
+def settle_boxes(
+    low: Points, high: Points, choices: Choices
+) -> tuple[Points, Points, Bool[np.ndarray, " points"]]:
+    """Boxes narrowed to the choices that they leave, and which leave any.
+
+    Whatever can be chosen goes from 0 to 1, a single choice is 1, and the rest is 0.
+    No choice that lay in a box is lost.
+
+    >>> low, high, _ = settle_boxes(
+    ...     np.array([[-9.0, 0.0, 0.0]]), np.array([[9.0, 0.4, 1.0]]), ((0, 1, 2),)
+    ... )
+    >>> low.tolist(), high.tolist()
+    ([[0.0, 0.0, 0.0]], [[1.0, 0.0, 1.0]])
+    """
+    low, high, possible = low.copy(), high.copy(), np.ones(len(low), bool)
+    for group in map(list, choices):
+        least, most = low[:, group], high[:, group]
+        left = left_of((least <= 0) & (most >= 0), (least <= 1) & (most >= 1))
+        count = left.sum(axis=1, keepdims=True)
+        possible &= count[:, 0] > 0
+        low[:, group], high[:, group] = left & (count == 1), left
+    return low, high, possible
+
+
+def pick(points: Points, choices: Choices, high: np.ndarray | None = None) -> Points:
+    """Points with one choice in each group: the largest of those that `high` leaves.
+
+    >>> pick(np.array([[0.2, 0.7, 5.0]]), ((0, 1),)).tolist()
+    [[0.0, 1.0, 5.0]]
+    """
+    points = points.copy()
+    for group in map(list, choices):
+        part = points[:, group]
+        if high is not None:
+            part = np.where(np.broadcast_to(high, points.shape)[:, group] > 0, part, -1)
+        points[:, group] = np.eye(len(group))[part.argmax(axis=1)]
+    return points
+
+
+def pick_traced(
+    unit: Float[Array, "points inputs"], choices: Choices
+) -> Float[Array, "points inputs"]:
+    """The same for points of the unit cube, in compiled code."""
+    for group in map(list, choices):
+        level = jnp.argmax(unit[:, np.array(group)], axis=1)
+        chosen = jax.nn.one_hot(level, len(group), dtype=unit.dtype)
+        unit = unit.at[:, np.array(group)].set(chosen)
+    return unit
+
+
+def switched(
+    x: Float[Array, " inputs"],
+    slope: Float[Array, " inputs"],
+    choices: Choices,
+    high: Float[Array, " inputs"],
+) -> Float[Array, " inputs"]:
+    """Every choice as a slope says that it would be lowest, of those `high` leaves."""
+    for group in map(np.array, choices):
+        cost = jnp.where(high[group] > 0, slope[group], jnp.inf)
+        chosen = jax.nn.one_hot(jnp.argmin(cost), len(group), dtype=x.dtype)
+        x = x.at[group].set(chosen)
+    return x
+
+
+def open_choices(lower: np.ndarray, upper: np.ndarray, choices: Choices) -> Choices:
+    """Of each group, the columns that a settled box leaves a choice between."""
+    wide = upper > lower
+    groups = (tuple(i for i in group if wide[i]) for group in choices)
+    return tuple(group for group in groups if len(group) > 1)
+
+
+def typical(X: Points, choices: Choices) -> Float[np.ndarray, " inputs"]:
+    """The median of every input; of a choice, the most frequent."""
+    found = np.median(X, axis=0)
+    for group in map(list, choices):
+        found[group] = X[:, group].mean(axis=0)
+    return pick(found[None], choices)[0]
+
+
+def say_choice(names: Sequence[str], group: Sequence[int]) -> tuple[str, list[str]]:
+    """What a group is called, and each of its columns.
+
+    >>> say_choice(["clinic=east", "clinic=north"], (0, 1))
+    ('clinic', ['east', 'north'])
+    >>> say_choice(["red", "blue"], (0, 1))
+    ('choice', ['red', 'blue'])
+    """
+    parts = [names[column].partition("=") for column in group]
+    if len({name for name, _, _ in parts}) == 1 and all(sign for _, sign, _ in parts):
+        return parts[0][0], [level for _, _, level in parts]
+    return "choice", [names[column] for column in group]
+
+
+def say_levels(
+    names: Sequence[str], group: Sequence[int], high: Sequence[float]
+) -> str:
+    """Which of a group's levels a settled box leaves; empty for all of them.
+
+    >>> say_levels(["a=x", "a=y", "a=z"], (0, 1, 2), [1.0, 0.0, 0.0])
+    'a = x'
+    """
+    name, levels = say_choice(names, group)
+    left = [one for one, column in zip(levels, group, strict=True) if high[column] > 0]
+    if len(left) == len(levels):
+        return ""
+    if len(left) == 1:
+        return f"{name} = {left[0]}"
+    return f"{name} one of {', '.join(left)}"
+
+
+def say_point(
+    names: Sequence[str],
+    x: Sequence[float],
+    choices: Choices = (),
+    widths: Sequence[float] | None = None,
+    digits: int = 6,
+) -> list[str]:
+    """The columns of a point and their values; a choice by its name and its level.
+
+    >>> say_point(["age", "sex=f", "sex=m"], [41.0, 0.0, 1.0], ((1, 2),))
+    ['age = 41', 'sex = m']
+    """
+    is_picked = bool(choices) and are_choices(np.asarray([x], float), choices)[0]
+    groups = {group[0]: group for group in choices} if is_picked else {}
+    later = {column for group in groups.values() for column in group[1:]}
+    said = []
+    for column, (name, value) in enumerate(zip(names, x, strict=True)):
+        if column in groups:
+            group = groups[column]
+            title, levels = say_choice(names, group)
+            said.append(f"{title} = {levels[[x[i] for i in group].index(1.0)]}")
+        elif column not in later:
+            width = 0.0 if widths is None else widths[column]
+            said.append(f"{name} = {spell(value, width, digits)}")
+    return said
