@@ -13,7 +13,7 @@ def test_a_certificate_is_printed_written_and_checked_again(fitted, ocbnn, tmp_p
     shown = ocbnn(*ask, "--least", "0", "--out", out)
     assert shown.code == 0, shown.err
     assert "of 20 draws keep it at every such input: proved." in shown.out
-    assert "sets no bounds for colour=blue, colour=red" in shown.out
+    assert "colour is any of blue, red" in " ".join(shown.out.split())
     assert max(map(len, shown.out.splitlines())) <= 80 + len(str(out))
     again = ocbnn("certify", "--verify", out, fitted / "out", "--least", "0", "--json")
     assert again.code == 0, again.err
@@ -55,7 +55,7 @@ def test_rows_of_a_table_keep_their_numbers_and_those_left_out_are_named(
     assert "even with their tolerance: row 1." in page
     assert "lack an input: row 2." in page
     assert "Tolerances: x 0.1." in page
-    assert "exactly as in the row: colour=blue, colour=red." in page
+    assert "exactly as in the row: colour." in page
     (rule,) = json.loads(out.read_text())["rules"]
     assert [place["row"] for place in rule["places"]] == [3]
     assert rule["around"]["tolerance"] == [0.1, 0, 0]

@@ -196,3 +196,22 @@ def test_what_is_no_choice_is_refused():
     ):
         with pytest.raises(RuleError, match=said):
             unfitted(choices=wrong).fit(*table())
+
+
+def test_pictures_show_nothing_between_the_values_of_a_category(model, monkeypatch):
+    seen = []
+    known = model._answering.functions
+    keep = lambda X, *rest: seen.append(X) or known(X, *rest)
+    monkeypatch.setattr(type(model._answering), "functions", lambda _, *a: keep(*a))
+    model.plot()
+    model.plot(along="clinic=north")
+    assert len(seen) > 1
+    for X in seen:
+        assert are_choices(X, model.schema_.choices).all()
+    assert {*seen[-1][:, 2]} == {0.0, 1.0}
+
+
+def test_what_is_said_about_places_names_the_category(model):
+    said = str(model.report())
+    assert "x, clinic (east, north, west) -> y" in said
+    assert " clinic=" not in said.replace("`clinic=", "")

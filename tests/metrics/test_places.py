@@ -35,3 +35,13 @@ def test_among_several_inputs_the_column_that_tells_is_named():
     assert place.low > 0.7
     assert place.share > 0.9
     assert place.holds(rows, ["a", "b", "c"]).sum() > 50
+
+
+def test_a_category_is_named_by_its_value():
+    rng = np.random.default_rng(0)
+    level = rng.integers(3, size=300)
+    rows = np.column_stack([rng.random(300), np.eye(3)[level]])
+    names = ["dose", "clinic=east", "clinic=north", "clinic=west"]
+    (found,) = find_places(rows, level == 1, names, choices=((1, 2, 3),))
+    assert str(found) == "at clinic = north"
+    assert found.holds(rows, names).tolist() == (level == 1).tolist()

@@ -255,3 +255,31 @@ def test_numbers_are_as_exact_as_a_hand(value, size):
     found = fine(value, limits)
     assert abs(found - value) <= size / 100
     assert len(f"{abs(found) / size:.12g}") < 20
+
+
+def test_a_rule_that_is_moved_says_no_more_about_a_category_than_before():
+    hot = np.eye(3)[np.arange(30) % 3]
+    rows = Rows(
+        np.column_stack([WIDE.X[:, 0], hot]),
+        WIDE.y[:, :1],
+        Schema(("x", "who=a", "who=b", "who=c"), ("y",), choices=((1, 2, 3),)),
+        0,
+        WIDE.numbers,
+    )
+    seen = window(VIEW, rows)
+    to = {"kind": "forbid", "x": (1.0, 2.0), "y": (0.0, 1.0)}
+    for where, said in (
+        ("", "if 1 <= x <= 2 then"),
+        (" and `who=b` >= 0.5", "`who=b` >= 0.5"),
+        (" and `who=b` < 0.5", "`who=b` < 0.5 then"),
+    ):
+        text = f"if 0 <= x <= 1{where} then not (0 <= y <= 1)"
+        moved = moved_text(text, bind(text, rows.schema), to, seen)
+        assert said in moved
+        assert "<= `who" not in moved
+        region = bind(moved, rows.schema).region
+        assert region.lower[1:] == bind(text, rows.schema).region.lower[1:]
+        assert region.upper[1:] == bind(text, rows.schema).region.upper[1:]
+    # The category is bounded by what it is, so points can be drawn evenly.
+    drawing = DrawnBox(kind="forbid", x=(0, 1), y=(0, 1), view=VIEW)
+    assert "like-data" not in rule_text(drawing, seen)

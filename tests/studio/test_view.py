@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ocbnn.core.choices import are_choices
 from ocbnn.core.errors import SettingError
 from ocbnn.projects.columns import Rows
 from ocbnn.rules import Schema, bind, parse_rule
@@ -40,8 +41,21 @@ def test_a_category_is_held_at_its_most_frequent_value():
     hot = np.eye(3)[rng.choice(3, 50, p=[0.2, 0.2, 0.6])]
     names = ("dose", "who=a", "who=b", "who=c")
     X = np.column_stack([ROWS.X[:, 0], hot])
-    seen = window(View(), Rows(X, ROWS.y, Schema(names, ("y",)), 0, ROWS.numbers))
+    schema = Schema(names, ("y",), choices=((1, 2, 3),))
+    seen = window(View(), Rows(X, ROWS.y, schema, 0, ROWS.numbers))
     np.testing.assert_array_equal(seen.inputs[0, 1:], [0, 0, 1])
+
+
+def test_along_a_category_there_is_nothing_between_its_values():
+    X = np.column_stack([np.eye(3)[rng.integers(3, size=50)], ROWS.X[:, 0]])
+    schema = Schema(("who=a", "who=b", "who=c", "dose"), ("y",), choices=((0, 1, 2),))
+    rows = Rows(X, ROWS.y, schema, 0, ROWS.numbers)
+    # A view begins with an input that is an amount.
+    assert window(View(), rows).shown == (3,)
+    for along in (["who=a"], ["who=b", "dose"], ["who=a", "who=c"]):
+        seen = window(View(along=along), rows)
+        assert are_choices(seen.inputs, schema.choices).all()
+        assert {*seen.inputs[:, seen.shown[0]]} == {0.0, 1.0}
 
 
 def test_regions_of_rules_are_shown_unless_they_are_far_away():

@@ -127,11 +127,33 @@ def typical(X: Points, choices: Choices) -> Float[np.ndarray, " inputs"]:
     return pick(found[None], choices)[0]
 
 
+def choose_along(X: Points, shown: Sequence[int], choices: Choices) -> Points:
+    """Rows in which columns were set to numbers, for a picture along them.
+
+    A column of a category is chosen from a half on; below, what was chosen before is.
+
+    >>> rows = np.array([[0.2, 0.0, 1.0], [0.7, 0.0, 1.0]])
+    >>> choose_along(rows, [0], ((0, 1, 2),)).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+    X = X.copy()
+    for group in choices:
+        if not {*group} & {*shown}:
+            continue
+        # What is held nowhere counts for nothing.
+        X[:, list(group)] = np.nan_to_num(X[:, list(group)])
+        for column in {*group} & {*shown}:
+            X[:, column] = np.where(X[:, column] >= 0.5, 2.0, -1.0)
+    return pick(X, tuple(group for group in choices if {*group} & {*shown}))
+
+
 def say_choice(names: Sequence[str], group: Sequence[int]) -> tuple[str, list[str]]:
     """What a group is called, and each of its columns.
 
     >>> say_choice(["clinic=east", "clinic=north"], (0, 1))
     ('clinic', ['east', 'north'])
+    >>> say_choice(["clinic=east"], (0,))
+    ('clinic', ['east'])
     >>> say_choice(["red", "blue"], (0, 1))
     ('choice', ['red', 'blue'])
     """
@@ -139,6 +161,21 @@ def say_choice(names: Sequence[str], group: Sequence[int]) -> tuple[str, list[st
     if len({name for name, _, _ in parts}) == 1 and all(sign for _, sign, _ in parts):
         return parts[0][0], [level for _, _, level in parts]
     return "choice", [names[column] for column in group]
+
+
+def say_inputs(names: Sequence[str], choices: Choices) -> list[str]:
+    """The inputs of a model; a category with its values.
+
+    >>> say_inputs(["age", "sex=f", "sex=m"], ((1, 2),))
+    ['age', 'sex (f, m)']
+    """
+    groups = {group[0]: say_choice(names, group) for group in choices}
+    later = {column for group in choices for column in group[1:]}
+    return [
+        f"{groups[i][0]} ({', '.join(groups[i][1])})" if i in groups else name
+        for i, name in enumerate(names)
+        if i not in later
+    ]
 
 
 def say_levels(

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ocbnn.core.choices import choose_along, say_point, typical
 from ocbnn.core.errors import SettingError
-from ocbnn.core.words import spell
+from ocbnn.core.words import listing
 from ocbnn.estimators.page import listed
 from ocbnn.estimators.pictures import axis_limits, column_index
 from ocbnn.estimators.reference import reference_inputs
@@ -52,6 +53,7 @@ def _mixing(model: Any, along: Any, target: int, at: Any) -> Any:
     x = np.linspace(*axis_limits(model._X, model.rules_, column), _COLUMNS)
     rows = np.tile(_row(model, at), (_COLUMNS, 1))
     rows[:, column] = x
+    rows = choose_along(rows, (column,), model.schema_.choices)
     values = _output(model, rows, target)
     name = model.schema_.inputs[column]
     fig = plots.figure(5.5, 6.2)
@@ -73,14 +75,9 @@ def _trace(model: Any, target: int, at: Any) -> Any:
     else:
         row = _row(model, at)
     values = _output(model, row[None], target)[..., 0]
-    place = ", ".join(
-        f"{name} = {spell(value, width)}"
-        for name, value, width in zip(
-            model.schema_.inputs[:3], row, np.ptp(X, axis=0), strict=False
-        )
-    )
-    more = len(row) - 3
-    place += f" and {more} more" * (more > 0)
+    schema, widths = model.schema_, np.ptp(X, axis=0).tolist()
+    told = say_point(schema.inputs, row.tolist(), schema.choices, widths, digits=4)
+    place = listing(told, 3)
     name = output_names(model)[target]
     fig = plots.figure(5.5, 6.2)
     said = textwrap.fill(literal(f"{name} at {place}"), 60)
@@ -131,7 +128,7 @@ def _output(model: Any, X: np.ndarray, target: int) -> np.ndarray:
 
 def _row(model: Any, at: Any) -> np.ndarray:
     if at is None:
-        return np.median(model._X, axis=0)
+        return typical(model._X, model.schema_.choices)
     names = model.schema_.inputs
     if hasattr(at, "keys"):  # a dictionary, or a row of a data frame
         at = [at[name] if name in at.keys() else np.nan for name in names]  # noqa: SIM118

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import softmax
 
+from ocbnn.core.choices import Choices
 from ocbnn.core.errors import SettingError
 from ocbnn.core.words import suggest
 from ocbnn.estimators.explanation import Explanation, Explanations, Range, Spread
@@ -139,7 +140,7 @@ class _Pair:
         wrong = self._broken(self.without.predictive, xs)
         share, binds = binding(wrong, self.without.weights)
         names = self.bound.schema.inputs
-        places = _places(xs, binds, names)
+        places = _places(xs, binds, names, self.bound.schema.choices)
         apart = ~np.any([place.holds(xs, names) for place in places], axis=0)
         rest = binds[apart] if places else binds[:0]
         # A class that the model masks is never given, whatever the weights say.
@@ -250,17 +251,26 @@ def _ranges(xs: Points, binds: np.ndarray, names: tuple[str, ...]) -> tuple[Rang
     return tuple(Range(name, *map(float, rest)) for name, *rest in numbers)
 
 
-def _places(xs: Points, binds: np.ndarray, names: tuple[str, ...]) -> tuple[Place, ...]:
+def _places(
+    xs: Points, binds: np.ndarray, names: tuple[str, ...], choices: Choices
+) -> tuple[Place, ...]:
     """The narrowest range that holds all of it, where that is narrow; else a crowd."""
     if xs.shape[1] > 1 and binds.any():
         widths = np.ptp(xs, axis=0)
         there = np.ptp(xs[binds], axis=0)
         shares = np.divide(there, widths, out=np.ones_like(there), where=widths > 0)
+        levels = set()
+        for group in map(list, choices):
+            # One level of a category is narrow, and two are as good as all.
+            one = xs[binds][:, group].min(axis=0) == 1
+            shares[group] = np.where(one & (widths[group] > 0), 0.0, 1.0)
+            levels |= {*group}
         column = int(np.argmin(shares))
         if shares[column] < _NARROW:
             low, high = xs[binds][:, column].min(), xs[binds][:, column].max()
             inside = (xs[:, column] >= low) & (xs[:, column] <= high)
             share = float(binds[inside].mean())
             width = float(widths[column])
-            return (Place(names[column], float(low), float(high), share, width),)
-    return tuple(find_places(xs, binds, names))
+            ends, is_choice = (float(low), float(high)), column in levels
+            return (Place(names[column], *ends, share, width, is_choice),)
+    return tuple(find_places(xs, binds, names, choices=choices))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ocbnn.core.choices import choose_along, typical
 from ocbnn.core.errors import SettingError
 from ocbnn.rules import BoundRule
 
@@ -14,16 +15,18 @@ _MARGIN = 0.1
 
 
 def plot_functions(model: Any, ax: Any, along: Any, output: Any, shown: int) -> Any:
-    """A regressor's posterior along one input, the others held at their medians."""
+    """A regressor's posterior along one input, the others as is typical of them."""
     # Matplotlib is slow to import, so only those who draw wait for it.
     from ocbnn import plots  # noqa: PLC0415
 
     column = column_index(along, model.schema_.inputs, "input")
     target = column_index(output, model.schema_.outputs, "output")
-    at = np.median(model._X, axis=0)
+    choices = model.schema_.choices
+    at = typical(model._X, choices)
     x = np.linspace(*axis_limits(model._X, model.rules_, column), _COLUMNS)
     rows = np.tile(at, (_COLUMNS, 1))
     rows[:, column] = x
+    rows = choose_along(rows, (column,), choices)
     values = model._answering.functions(rows, _MOST_DRAWS)[..., target]
     ax = plots.figure().add_subplot() if ax is None else ax
     plots.regression(
@@ -44,7 +47,7 @@ def plot_functions(model: Any, ax: Any, along: Any, output: Any, shown: int) -> 
 
 
 def plot_classes(model: Any, ax: Any, along: Sequence[Any] | None) -> Any:
-    """A classifier's map over two inputs, the others held at their medians."""
+    """A classifier's map over two inputs, the others as is typical of them."""
     from ocbnn import plots  # noqa: PLC0415
 
     names = model.schema_.inputs
@@ -60,11 +63,13 @@ def plot_classes(model: Any, ax: Any, along: Sequence[Any] | None) -> Any:
             f"along=({names[0]!r}, {names[1]!r})."
         )
     columns = [column_index(one, names, "input") for one in pair]
-    at = np.median(model._X, axis=0)
+    choices = model.schema_.choices
+    at = typical(model._X, choices)
     ends = [axis_limits(model._X, model.rules_, c) for c in columns]
     gx, gy = (np.linspace(*limits, _SIDE) for limits in ends)
     rows = np.tile(at, (_SIDE * _SIDE, 1))
     rows[:, columns] = np.stack([m.ravel() for m in np.meshgrid(gx, gy)], axis=1)
+    rows = choose_along(rows, columns, choices)
     probabilities = model._answering.probabilities(rows)
     ax = plots.figure().add_subplot() if ax is None else ax
     plots.class_map(

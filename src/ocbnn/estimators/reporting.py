@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ocbnn.core.choices import say_inputs
 from ocbnn.estimators.asking import ask_rows
 from ocbnn.estimators.explaining import role_from_draws
 from ocbnn.estimators.page import listed
@@ -84,9 +85,10 @@ def _fitted(model: Any) -> dict[str, Any]:
     fitted = f"{rows}" if stored is None else f"{stored:,}"
     title = f"{type(model).__name__}, fitted to {fitted} rows{seen}"
     rules = len(model.rules_)
+    inputs = say_inputs(schema.inputs, schema.choices)
     return {
         "title": f"{title} and {rules} rule{'s' * (rules != 1)}",
-        "data": f"{listed(schema.inputs)} -> {listed(schema.outputs)}"
+        "data": f"{listed(inputs)} -> {listed(schema.outputs)}"
         + ("" if schema.classes is None else f" (classes {listed(schema.classes)})"),
         "network": f"{network}: {sum(sizes)} weights, prior {model.weight_prior} "
         f"{model.weight_scale:g}{_scales(model.scales)}",
@@ -132,6 +134,7 @@ def _places(
     if mixing is None:
         return [], []
     names, outputs = model.schema_.inputs, output_names(model)
+    choices = model.schema_.choices
     rhat, bulk = (one.reshape(len(X), -1) for one in (mixing.rhat, mixing.bulk))
     is_chain = model.draws_.plan.is_chain
     what = "chains" if is_chain else "populations"
@@ -143,7 +146,7 @@ def _places(
     said, cures = [], []
     for column, output in enumerate(outputs):
         of = "" if len(outputs) == 1 else f" about {output}"
-        apart = find_places(X, rhat[:, column] > FAIR_RHAT, names)
+        apart = find_places(X, rhat[:, column] > FAIR_RHAT, names, choices=choices)
         far = float(np.nan_to_num(rhat[:, column]).max())
         for place in apart:
             worst = np.nanmax(rhat[place.holds(X, names), column])
@@ -154,7 +157,9 @@ def _places(
         if apart:
             where = " and ".join(map(str, apart))
             cures.append(f"The {what} disagree{of} {where}: {cure}")
-        for place in find_places(X, bulk[:, column] < WANTED_ESS / 4, names, 2):
+        for place in find_places(
+            X, bulk[:, column] < WANTED_ESS / 4, names, 2, choices
+        ):
             least = np.nanmin(bulk[place.holds(X, names), column])
             said.append(
                 f"The draws mix slowly{of} {place}: worth {least:.0f} independent ones."

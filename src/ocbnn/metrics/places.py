@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
+from ocbnn.core.choices import Choices, free_columns, say_choice
 from ocbnn.core.words import spell
 
 # Bins of a column, when there are several and a range must be found in each.
@@ -27,6 +28,7 @@ class Place:
         high: Where it ends.
         share: The share of reference inputs in the range that are wrong.
         width: How wide the column is, which says how many digits tell places apart.
+        is_choice: Whether the column is one value of a category.
     """
 
     input: str | None
@@ -34,10 +36,14 @@ class Place:
     high: float = float("nan")
     share: float = 1.0
     width: float = 0.0
+    is_choice: bool = False
 
     def __str__(self) -> str:
         if self.input is None:
             return "everywhere"
+        if self.is_choice:
+            title, (level,) = say_choice([self.input], (0,))
+            return f"at {title} = {level}"
         if self.low == self.high:
             return f"at {self.input} = {self.spelled()[0]}"
         most = (
@@ -64,8 +70,11 @@ def find_places(
     wrong: Bool[np.ndarray, " rows"],
     names: Sequence[str],
     most: int = 3,
+    choices: Choices = (),
 ) -> list[Place]:
     """Ranges of inputs that hold most of the wrong rows, at most `most`, widest first.
+
+    Of inputs that are one choice, a single one of them.
 
     >>> X = np.linspace(0, 9, 10)[:, None]
     >>> [str(place) for place in find_places(X, (X[:, 0] >= 6), ["x"])]
@@ -77,7 +86,7 @@ def find_places(
         return [Place(None)]
     if X.shape[1] == 1:
         return _runs(X[:, 0], wrong, names[0])[:most]
-    return [_range(X, wrong, names)]
+    return [_range(X, wrong, names, choices)]
 
 
 def _runs(
@@ -104,18 +113,24 @@ def _range(
     X: Float[np.ndarray, "rows inputs"],
     wrong: Bool[np.ndarray, " rows"],
     names: Sequence[str],
+    choices: Choices,
 ) -> Place:
     """The bin of a column in which wrong rows are most crowded."""
     best, crowded = None, -1.0
+    free = free_columns(len(names), choices)
     for column, name in enumerate(names):
-        x = X[:, column]
+        x, is_choice = X[:, column], column not in free
         ends = np.unique(np.quantile(x, np.linspace(0, 1, _BINS + 1)))
-        for low, high in itertools.pairwise(ends):
+        bins = (
+            [(1.0, 1.0)] * bool(x.max() == 1) if is_choice else itertools.pairwise(ends)
+        )
+        for low, high in bins:
             inside = (x >= low) & (x <= high)
             share = float(wrong[inside].mean())
             # A crowd of few tells less than the same crowd of many.
             weight = share * np.sqrt(inside.sum())
             if weight > crowded:
-                best = Place(name, float(low), float(high), share, float(np.ptp(x)))
+                width = float(np.ptp(x))
+                best = Place(name, float(low), float(high), share, width, is_choice)
                 crowded = weight
     return best or Place(None)

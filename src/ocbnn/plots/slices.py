@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ocbnn.core.choices import choose_along
 from ocbnn.core.errors import SettingError
 from ocbnn.plots.style import literal
 from ocbnn.rules import BoundRule
@@ -39,7 +40,7 @@ def placing(
         X = np.repeat(row[None], len(values[0]), axis=0)
         for index, column in zip(shown, values, strict=True):
             X[:, index] = column
-        return X
+        return choose_along(X, shown, rule.schema.choices)
 
     return place
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from ocbnn.core.choices import free_columns
 from ocbnn.core.errors import RuleError
 from ocbnn.rules import BoundRule, Forbidden, parse_rule
 from ocbnn.rules.affine import affine
@@ -126,9 +127,12 @@ def moved_text(text: str, bound: BoundRule, shape: MovedBox, seen: Window) -> st
     """The same rule with its box elsewhere."""
     rule = parse_rule(text)
     low, high = bound.region.box()
-    parts = []
+    choices, parts = bound.schema.choices, []
+    chosen = {column for group in choices for column in group}
     for index, name in enumerate(bound.schema.inputs):
-        if index in seen.shown:
+        if index in chosen and index not in seen.shown:
+            parts += _chosen(low[index], high[index], name)
+        if index in seen.shown or index in chosen:
             continue
         if np.isfinite(low[index]) or np.isfinite(high[index]):
             parts.append(_side(low[index], high[index], name))
@@ -194,7 +198,8 @@ def _two(edges: Sequence[Any]) -> Ends | None:
 
 def _settings(seen: Window) -> str:
     """Inputs that are not drawn have no bounds: their values are those of rows."""
-    whole = len(seen.shown) == len(seen.schema.inputs)
+    free = free_columns(len(seen.schema.inputs), seen.schema.choices)
+    whole = {*free} <= {*seen.shown}
     return "" if whole else " [sampler=like-data]"
 
 
@@ -214,6 +219,13 @@ def _between(ends: Ends, name: str, limits: Ends) -> str:
             "larger one."
         )
     return f"{low} <= {name} <= {high}"
+
+
+def _chosen(low: float, high: float, name: str) -> list[str]:
+    """What a region says about one value of a category, if anything."""
+    if low == high:
+        return [f"{spell_name(name)} {'>=' if low else '<'} 0.5"]
+    return []
 
 
 def _side(low: float, high: float, name: str) -> str:

@@ -66,6 +66,12 @@ def python_code(
         f"inference={_inference(document, study)}",
         f"random_state={said.fit.seed!r}",
     ]
+    if data.categories:
+        groups = ", ".join(
+            f"[name for name in X if name.startswith({name + '='!r})]"
+            for name in data.categories
+        )
+        settings.append(f"choices=[one for one in [{groups}] if len(one) > 1]")
     if said.network.scales is not None:
         settings.append(f"scales={said.network.scales!r}")
     if said.inference.batch_size is not None:

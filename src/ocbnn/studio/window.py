@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from ocbnn.core.choices import choose_along, free_columns, typical
 from ocbnn.core.errors import SettingError
 from ocbnn.core.words import listing
 from ocbnn.projects.columns import Rows
@@ -61,7 +62,7 @@ class Window:
         X = np.repeat(self.at[None], values[0].size, axis=0)
         for index, column in zip(self.shown, values, strict=True):
             X[:, index] = column.ravel()
-        return X
+        return choose_along(X, self.shown, self.schema.choices)
 
 
 def window(view: View, rows: Rows, rules: Sequence[BoundRule] = ()) -> Window:
@@ -71,13 +72,15 @@ def window(view: View, rows: Rows, rules: Sequence[BoundRule] = ()) -> Window:
         SettingError: When it names a column that is not there.
     """
     schema = rows.schema
-    names = view.along or [schema.inputs[0]]
+    # A category has no order to look along.
+    first = next(iter(free_columns(len(schema.inputs), schema.choices)), 0)
+    names = view.along or [schema.inputs[first]]
     shown = tuple(_place(name, schema.inputs, "input") for name in names)
     if len(set(shown)) < len(shown):
         raise SettingError(f"the view shows {names[0]!r} twice. Choose two inputs.")
     outputs = schema.outputs
     output = 0 if view.output is None else _place(view.output, outputs, "output")
-    at = _typical(rows)
+    at = typical(rows.X, schema.choices)
     for name, value in view.at.items():
         if name in schema.inputs:
             at[schema.inputs.index(name)] = value
@@ -112,20 +115,6 @@ def filled_in(view: View, rows: Rows, rules: Sequence[BoundRule] = ()) -> View:
         output=seen.schema.outputs[seen.output],
         ranges=ranges,
     )
-
-
-def _typical(rows: Rows) -> Float[np.ndarray, " inputs"]:
-    """The median of every input; of a category, its most frequent value."""
-    at = np.median(rows.X, axis=0)
-    groups: dict[str, list[int]] = {}
-    for index, name in enumerate(rows.schema.inputs):
-        column, sign, _ = name.partition("=")
-        if sign and np.isin(rows.X[:, index], (0.0, 1.0)).all():
-            groups.setdefault(column, []).append(index)
-    for places in groups.values():
-        at[places] = 0.0
-        at[places[int(np.argmax(rows.X[:, places].sum(axis=0)))]] = 1.0
-    return at
 
 
 def _place(name: str, names: Sequence[str], kind: str) -> int:
