@@ -267,7 +267,7 @@ def test_a_rule_that_is_moved_says_no_more_about_a_category_than_before():
         WIDE.numbers,
     )
     seen = window(VIEW, rows)
-    to = {"kind": "forbid", "x": (1.0, 2.0), "y": (0.0, 1.0)}
+    to = MovedBox(kind="forbid", x=(1.0, 2.0), y=(0.0, 1.0))
     for where, said in (
         ("", "if 1 <= x <= 2 then"),
         (" and `who=b` >= 0.5", "`who=b` >= 0.5"),
