@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -109,7 +110,8 @@ def test_a_population_that_is_stopped_is_kept_and_goes_on(folder, ocbnn, ctrl_c)
     assert stopped.code == 130
     assert "Verdict: poor" in stopped.out
     said = " ".join(stopped.out.split())
-    assert "SMC was stopped at temperature 0." in said
+    (reached,) = re.findall(r"SMC was stopped at temperature (\S+),", said)
+    assert 0 < float(reached) < 1
     assert "so these are not draws from the posterior" in said
     assert f"`ocbnn resume {out}` goes on" in stopped.err
     assert library.load(out / "model.ocbnn").draws_.draws == 40
