@@ -237,3 +237,13 @@ def test_a_rule_that_binds_nowhere_claims_no_place(found):
     many = Binding(pairs=0.2, points=0.3, mostly=0.0875, anywhere=0.5)
     rule = dataclasses.replace(found["wide"], binding=many)
     assert "; at 8.75 % of its points, most functions would." in rule.sentences()[1]
+
+
+def test_a_rule_that_binds_in_one_category_alone_says_which():
+    rng = np.random.default_rng(0)
+    level = rng.integers(3, size=300)
+    xs = np.column_stack([rng.random(300), np.eye(3)[level]])
+    names = ("dose", "clinic=east", "clinic=north", "clinic=west")
+    binds = (level == 2) & (rng.random(300) < 0.5)
+    (place,) = explaining._places(xs, binds, names, ((1, 2, 3),))
+    assert str(place).startswith("at clinic = west")

@@ -252,7 +252,7 @@ def _ranges(xs: Points, binds: np.ndarray, names: tuple[str, ...]) -> tuple[Rang
 
 
 def _places(
-    xs: Points, binds: np.ndarray, names: tuple[str, ...], choices: Choices
+    xs: Points, binds: np.ndarray, names: tuple[str, ...], choices: Choices = ()
 ) -> tuple[Place, ...]:
     """The narrowest range that holds all of it, where that is narrow; else a crowd."""
     if xs.shape[1] > 1 and binds.any():
