@@ -167,4 +167,4 @@ def _spelled(value: Any) -> str:
     if not isinstance(value, (float, np.floating)):
         return str(value)
     # A large number is told as the table has it; who knows what differs in it?
-    return spell(value, digits=4 if abs(value) < 1e4 else 12)
+    return spell(float(value), digits=4 if abs(value) < 1e4 else 12)

@@ -1,6 +1,7 @@
 """How strictly a rule is held: what each setting may be."""
 
 from numbers import Integral, Real
+from typing import Any
 
 from ocbnn.core.errors import SettingError
 from ocbnn.rules.words import shorten, suggest
@@ -42,7 +43,7 @@ def positive(value: object, setting: str) -> float:
             f"{shorten(str(value))}. Write `{setting}=1.0`, say."
         )
     # What single precision can still multiply by a few others.
-    if not 0 < value <= MOST:
+    if not 0 < value <= MOST:  # pyright: ignore[reportOperatorIssue]
         raise SettingError(
             f"`{setting}` is a positive finite number of at most {MOST:g}, got "
             f"{shorten(str(value))}. To switch a rule off, leave it out."
@@ -62,7 +63,7 @@ def _strength(value: object) -> object:
     return DEFAULT_STRENGTH if value == "soft" else value
 
 
-def _count(value: object) -> int:
+def _count(value: Any) -> int:
     is_count = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_count or not 1 <= int(value) <= MOST_POINTS:
         raise SettingError(
