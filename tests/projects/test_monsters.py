@@ -53,6 +53,8 @@ def study(text):
         (f'{RULE}name = "{"a" * 100_000}"', "at most 200 characters"),
         (f"{DATA}" + '[[rules]]\nrule = "y >= 0"\n' * 5000, "at most 1000 entries"),
         (f"{DATA}" + "".join(f"k{i} = 1\n" for i in range(20_000)), "19980 more mist"),
+        (f"{DATA}categories = {['k'] * 100_000}", "at most 2000 entries"),
+        (f"{DATA}inputs = {['k'] * 100_000}", "at most 2000 entries"),
         (f"{DATA}{'k' * 1_000_000} = 1", "this key is not known"),
         (f"{DATA}[fit]\nseed = '{'k' * 1_000_000}'", "must be a whole number"),
         (f'{DATA}[fit]\nseed = "\x01{"k" * 1_000_000}"', "this is no TOML"),
@@ -123,6 +125,12 @@ def test_a_files_name_of_any_length_is_no_traceback():
     for name in ("t" * 5000 + ".csv", "t\x00.csv", "/".join("t" * 3000) + ".csv"):
         with pytest.raises(DataError, match=r"no such file|no file"), open_table(name):
             pass
+
+
+def test_a_document_names_no_more_columns_than_a_table_has():
+    said = {"file": "t.csv", "inputs": [], "output": ["y"], "task": "regression"}
+    with pytest.raises(ValidationError, match="at most 2000 items"):
+        DataChoice.model_validate({**said, "categories": ["k"] * 100_000})
 
 
 def test_settings_deep_inside_one_another_are_no_document():

@@ -333,3 +333,16 @@ def test_a_study_that_no_page_can_show_is_refused_with_a_sentence(tmp_path):
         store.from_study(path)
     assert "s3" not in str(caught.value)
     assert not list((tmp_path / "studio").iterdir())
+
+
+def test_a_link_to_a_table_elsewhere_is_not_quoted(tmp_path):
+    private, link = tmp_path / "elsewhere" / "private", tmp_path / "own" / "link.csv"
+    for path in (private, link):
+        path.parent.mkdir()
+    private.write_text("4711,4712\n1,2\n")
+    link.symlink_to(private)
+    store = Store(tmp_path / "studio")
+    with pytest.raises(DataError, match="the first line holds numbers") as caught:
+        store.from_table(link.name, link)
+    assert "4711" not in str(caught.value)
+    assert not list((tmp_path / "studio").iterdir())

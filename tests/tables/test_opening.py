@@ -4,6 +4,7 @@ import gzip
 import os
 import re
 import time
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -49,6 +50,22 @@ def test_a_name_is_a_name_for_reading_and_for_writing(tmp_path, ending):
                 np.testing.assert_array_equal(
                     table.numbers(["n", "more"]), [[number, 0.5]]
                 )
+
+
+@pytest.mark.parametrize("name", ["~/p.csv", "file:/p.csv", "s3:/p.parquet"])
+def test_a_relative_name_is_written_where_it_says(tmp_path, monkeypatch, name):
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("x\n1\n")
+    out = Path(name)
+    out.parent.mkdir()
+    with open_table("t.csv", writing=out) as table:
+        table.write(iter([{"more": np.array([0.5])}]), ["more"])
+    assert not list(home.iterdir())
+    with open_table(out) as table:
+        assert table.names == ("x", "more")
 
 
 def test_a_pattern_that_is_no_file_reads_no_other(tmp_path):

@@ -6,6 +6,7 @@ another table for it.
 """
 
 import dataclasses
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -193,7 +194,7 @@ def _check_named(study: Study, table: Table) -> None:
         ("categories", data.categories),
     ):
         place = study.source.place(("data", key))
-        twice = [name for name in names if names.count(name) > 1]
+        twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise study.source.mistake(
                 ("data", key), f"{twice[0]!r} is named twice. Keep one."
@@ -205,7 +206,8 @@ def _check_named(study: Study, table: Table) -> None:
             ("data", "inputs"),
             f"{both[0]!r} is the output, which the inputs are to predict. Remove it.",
         )
-    idle = [name for name in data.categories if name not in _inputs(study, table)]
+    inputs = set(_inputs(study, table))
+    idle = [name for name in data.categories if name not in inputs]
     if idle:
         raise study.source.mistake(
             ("data", "categories"),

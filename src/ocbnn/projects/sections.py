@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from ocbnn.networks.activations import ACTIVATIONS
 from ocbnn.projects.mirrors import Section, plain_model
 from ocbnn.rules import Rule
+from ocbnn.tables.table import MOST_COLUMNS
 
 
 class Data(Section):
@@ -25,6 +26,7 @@ class Data(Section):
         description="column to predict; a list of several for regression",
         examples=["strength"],
         min_length=1,
+        max_length=MOST_COLUMNS,
     )
     task: Literal["regression", "classification"] = Field(
         description="whether the output is a number or a class",
@@ -34,12 +36,14 @@ class Data(Section):
         default=None,
         description="columns to predict from; left out, all the others",
         examples=[["age", "water"]],
+        max_length=MOST_COLUMNS,
     )
     categories: list[str] = Field(
         default=[],
         description="inputs that hold names or codes, not amounts; each value gets a "
         "column of its own, called `column=value` and 1 or 0",
         examples=[["colour"]],
+        max_length=MOST_COLUMNS,
     )
     missing: Literal["refuse", "drop"] = Field(
         default="refuse",

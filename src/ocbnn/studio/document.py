@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ocbnn.projects.toml import one_line, toml_key, toml_value
+from ocbnn.tables.table import MOST_COLUMNS
 
 MOST_TEXT = 4000
 _MOST_RULES, _DEEPEST = 200, 8
@@ -45,10 +46,10 @@ class DataChoice(_Part):
     """The table and which of its columns are used."""
 
     file: str
-    inputs: list[str] = Field(max_length=2000)
+    inputs: list[str] = Field(max_length=MOST_COLUMNS)
     output: list[str] = Field(max_length=50)
     task: Literal["regression", "classification"]
-    categories: list[str] = []
+    categories: list[str] = Field(default=[], max_length=MOST_COLUMNS)
     missing: Literal["refuse", "drop"] = "refuse"
 
 

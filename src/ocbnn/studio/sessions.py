@@ -192,6 +192,8 @@ class Store:
             raise DataError(
                 f"{name}: a table is a .csv or a .parquet file. Save it as one of them."
             )
+        if isinstance(content, Path):
+            _look(content, content.parent)
         with self._made() as session:
             path = session.folder / _tame(name)
             if isinstance(content, Path):
@@ -213,9 +215,7 @@ class Store:
             OcbnnError: When one of them cannot be read.
         """
         study = read_study(path)
-        # Where it is: once copied, all of it would be the user's own, and be quoted.
-        with open_table(study.table, home=study.source.folder):
-            pass
+        _look(study.table, study.source.folder)
         with self._made() as session:
             table = session.folder / _tame(study.table.name)
             shutil.copyfile(study.table, table)
@@ -247,6 +247,12 @@ class Store:
     def _made(self) -> "_Making":
         name = secrets.token_hex(6)
         return _Making(Session(name, self.folder / name))
+
+
+def _look(table: Path, home: Path) -> None:
+    # Where it is: once copied, all of it would be the user's own, and be quoted.
+    with open_table(table, home=home):
+        pass
 
 
 class _Making:

@@ -340,6 +340,8 @@ def open_table(
     """
     path = Path(path)
     check_file(path)
+    # To DuckDB, `~` at the start is a home, and `file:` an address.
+    writing = None if writing is None else writing.absolute()
     own = path.resolve().is_relative_to((home or path.parent).resolve())
     with database(memory, reading=[path], writing=writing, in_order=True) as base:
         source = find_source(base, path, most_columns, quoting=own)
