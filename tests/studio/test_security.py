@@ -59,6 +59,13 @@ def test_this_machine_is_let_in(host):
     assert asked(guard(), method="POST", **own, cookie=KNOWN)[0] == 200
 
 
+def test_names_are_the_same_in_capitals():
+    lab = guard(hosts=("Lab.Example",))
+    for host in ("lab.example", "Lab.Example", "LOCALHOST"):
+        there = {"host": f"{host}:{PORT}", "origin": f"http://{host}:{PORT}"}
+        assert asked(lab, **there, cookie=KNOWN)[0] == 200
+
+
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8765", "127.0.0.1", "127.0.0.1:1", ""]
 )

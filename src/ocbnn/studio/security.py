@@ -54,10 +54,10 @@ class Guard:
         self, app: App, *, hosts: Iterable[str], port: int, token: str
     ) -> None:
         self._app, self._token = app, token.encode()
-        names = dict.fromkeys([*_LOOPBACK, *hosts])
+        names = {name.lower() for name in (*_LOOPBACK, *hosts)}
         self._hosts = {f"{name}:{port}" for name in names}
         if port == 80:
-            self._hosts |= set(names)
+            self._hosts |= names
         self._origins = {f"http://{host}" for host in self._hosts}
         # Browsers send cookies to every port of a host: each studio has its own.
         self._cookie = f"ocbnn-studio-{port}"
