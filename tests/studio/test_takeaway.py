@@ -1,14 +1,18 @@
 """Study files and code that are taken away say what they need, and read it."""
 
+import asyncio
 import io
 import json
 import subprocess
 import sys
+import threading
 import tomllib
 
 import polars as pl
 import pytest
 
+from ocbnn.studio import desk
+from ocbnn.studio.jobs import Fits, Listeners, Looker
 from ocbnn.studio.material import rows_of, study_for
 from ocbnn.studio.sessions import Store
 from ocbnn.studio.takeaway import python_code, study_file
@@ -49,6 +53,30 @@ def test_the_code_reads_its_table_with_what_ocbnn_brings(session):
     columns, y = json.loads(ran.stdout)
     assert columns == ["dose", "who=a", "who=b"]
     assert y == TABLE["effect"].to_list()
+
+
+@pytest.mark.parametrize("name", ["study.zip", "code.py"])
+def test_what_reads_the_whole_table_lets_others_be_answered(session, name, monkeypatch):
+    waiting, answered = threading.Event(), threading.Event()
+
+    def wait(*_, **__):
+        waiting.set()
+        assert answered.wait(5), "nobody else was answered meanwhile"
+        return "" if name == "code.py" else b""
+
+    monkeypatch.setattr(desk, "study_archive", wait)
+    monkeypatch.setattr(desk, "python_code", wait)
+
+    async def ask():
+        fits = Fits(Listeners(), 1)
+        files = desk.Desk(Store(session.folder.parent), fits, Looker())
+        taking = asyncio.create_task(files.file(session, name))
+        await asyncio.to_thread(waiting.wait, 5)
+        answered.set()
+        await taking
+        await fits.close()
+
+    asyncio.run(ask())
 
 
 def test_the_study_file_names_its_table_and_what_gives_a_quick_looks_numbers(session):

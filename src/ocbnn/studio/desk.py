@@ -186,14 +186,12 @@ class Desk:
         quick = bool(result and result["quick"] and not _is_stale(result, document))
         if name == "study.toml":
             return study_file(document, quick=quick).encode(), media
+        # These read the whole table, while other pages want to be answered.
         if name == "study.zip":
-            return study_archive(session.folder, document, quick=quick), media
+            pack = lambda: study_archive(session.folder, document, quick=quick)
+            return await run_in_threadpool(pack), media
         if name == "code.py":
-            study = study_for(session.folder, document)
-            rows = rows_of(session.folder, document.data)
-            delimiter = delimiter_of(study.table)
-            code = python_code(document, study, rows, delimiter, quick=quick)
-            return code.encode(), media
+            return await run_in_threadpool(_code, session, document, quick), media
         model = RunFolder(session.run("with")).model
         if result is None or not result.get("with") or not model.is_file():
             raise SettingError(f"{name} needs a fit. Fit first.")
@@ -221,6 +219,13 @@ class Desk:
         if seen is None:
             raise OcbnnError(found.problem)
         return found, seen
+
+
+def _code(session: Session, document: Document, quick: bool) -> bytes:
+    study = study_for(session.folder, document)
+    rows = rows_of(session.folder, document.data)
+    delimiter = delimiter_of(study.table)
+    return python_code(document, study, rows, delimiter, quick=quick).encode()
 
 
 def _viewed(session: Session, view: View | None) -> Document:
