@@ -1,5 +1,6 @@
 """Sessions on disk, and what a server that dies leaves behind."""
 
+import json
 import os
 import signal
 import socket
@@ -53,12 +54,60 @@ def test_a_study_file_is_taken_over_and_says_the_same(store, tmp_path):
     assert lines(one) == lines(other)
 
 
-def test_a_damaged_session_is_named_and_the_others_are_there(store):
+NESTED = "[" * 200_000 + "]" * 200_000
+DAMAGE = [
+    *("{", "[]", "3", NESTED, '{"document": [], "revision": 1}'),
+    '{"document": null, "revision": 1, "changed": ""}',
+    '{"document": {"title": null}, "revision": 1, "changed": ""}',
+    '{"document": {"title": "\\ud800"}, "revision": 1, "changed": ""}',
+    f'{{"document": {NESTED}, "revision": 1, "changed": ""}}',
+]
+
+
+@pytest.mark.parametrize("content", DAMAGE, ids=range(len(DAMAGE)))
+def test_a_damaged_session_is_named_and_the_others_are_there(store, content):
     good, bad = (store.from_document(*EXAMPLES["fig1-left"].make()) for _ in "ab")
-    (bad.folder / "session.json").write_text("{")
+    (bad.folder / "session.json").write_text(content)
     with pytest.raises(DataError, match="damaged"):
         bad.read()
     assert [one["id"] for one in store.listed()] == [good.id]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "is_listed"),
+    [("changed", "5", False), ("revision", "1e999", True), ("revision", "NaN", True)],
+)
+def test_one_damaged_value_harms_no_other_session(store, key, value, is_listed):
+    good, bad = (store.from_document(*EXAMPLES["fig1-left"].make()) for _ in "ab")
+    page = bad.folder / "session.json"
+    said = json.loads(page.read_text())
+    page.write_text(json.dumps({**said, key: "here"}).replace('"here"', value))
+    assert {one["id"] for one in store.listed()} == {good.id, *[bad.id] * is_listed}
+    if is_listed:
+        with pytest.raises(DataError, match="damaged"):
+            bad.read()
+
+
+def test_a_damaged_state_of_a_fit_is_none(store):
+    session = store.from_document(*EXAMPLES["fig1-left"].make())
+    (session.folder / "fit.json").write_text(NESTED)
+    assert session.fit_state() == {"state": "none"}
+    assert [one["fit"] for one in store.listed()] == ["none"]
+
+
+def test_the_studio_starts_beside_damaged_sessions_and_refuses_to_open_them(tmp_path):
+    folder = tmp_path / "studio"
+    made = Store(folder)
+    bad = [made.from_document(*EXAMPLES["fig1-left"].make()) for _ in DAMAGE]
+    for session, content in zip(bad, DAMAGE, strict=True):
+        (session.folder / "session.json").write_text(content)
+    with running(folder) as studio:
+        assert studio.json("/api/start")["sessions"] == []
+        for session in bad:
+            for path in ("", "/events", "/rows", "/files/study.zip"):
+                found = studio.ask(f"/api/sessions/{session.id}{path}")
+                assert found[0] == 422, (path, found)
+                assert "this file is damaged" in json.loads(found[2])["error"]
 
 
 def test_what_cannot_be_read_leaves_no_session(store):

@@ -271,6 +271,7 @@ class Studio:
 
     async def _events(self, request: Request) -> Response:
         session = self._session(request)
+        session.read()  # Once an answer has begun, no error can be told.
         if self._listening[session.id] >= _MOST_LISTENING:
             raise RefusedError(
                 f"this study is open in {_MOST_LISTENING} tabs. Close some of them.",

@@ -37,6 +37,8 @@ _NAME = re.compile(r"[^\w.\- ]+")
 _SUFFIXES = (".csv", ".parquet")
 _MOST_NAME = 150  # bytes; file systems take 255, and replacements have longer names
 _PAGE, _FIT = "session.json", "fit.json"
+# What reading a file that was changed from outside may end with.
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError)
 
 
 class StaleError(OcbnnError, ValueError):
@@ -95,8 +97,9 @@ class Session:
         """
         try:
             said = json.loads((self.folder / _PAGE).read_text(encoding="utf-8"))
+            _json(said)  # What is no JSON in truth, such as NaN, no page can be told.
             return int(said["revision"]), Document.model_validate(said["document"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except _DAMAGE:
             raise DataError(
                 f"{self.folder / _PAGE}: this file is damaged. Its study.toml and its "
                 "table may still be whole: `ocbnn studio study.toml` opens them anew."
@@ -167,19 +170,24 @@ class Store:
             return self._known.setdefault(name, Session(name, self.folder / name))
 
     def listed(self) -> list[dict[str, Any]]:
-        """Sessions, the last changed first."""
-        found = []
-        for path in self.folder.iterdir():
-            said = _read_json(path / _PAGE) if _ID.fullmatch(path.name) else None
-            if said is None:
-                continue
-            state = (_read_json(path / _FIT) or {}).get("state", "none")
-            title = said.get("document", {}).get("title", path.name)
-            changed = said.get("changed", "")
-            found.append(
-                {"id": path.name, "title": title, "changed": changed, "fit": state}
-            )
+        """Sessions, the last changed first; without those whose file is damaged."""
+        names = [path.name for path in self.folder.iterdir()]
+        lines = [self._line(name) for name in names if _ID.fullmatch(name)]
+        found = [line for line in lines if line is not None]
         return sorted(found, key=lambda one: one["changed"], reverse=True)
+
+    def _line(self, name: str) -> dict[str, Any] | None:
+        """What the start page says of a session, if that can be read."""
+        said = _read_json(self.folder / name / _PAGE) or {}
+        fit = _read_json(self.folder / name / _FIT) or {}
+        document = said.get("document")
+        line = {
+            "id": name,
+            "title": document.get("title") if isinstance(document, dict) else None,
+            "changed": said.get("changed"),
+            "fit": fit.get("state", "none"),
+        }
+        return line if all(map(_is_text, line.values())) else None
 
     def from_table(self, name: str, content: bytes | Path) -> Session:
         """A session about a table; its last column is to be predicted at first.
@@ -343,6 +351,11 @@ def _json(content: Any) -> bytes:
 def _read_json(path: Path) -> dict[str, Any] | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except _DAMAGE:
         return None
     return found if isinstance(found, dict) else None
+
+
+def _is_text(found: Any) -> bool:
+    """Whether this is text that can be sent: JSON can write half a character."""
+    return isinstance(found, str) and found == found.encode(errors="replace").decode()
