@@ -103,18 +103,21 @@ def test_ctrl_c_stops_with_a_sentence(tmp_path):
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
         "from ocbnn.cli.app import main; main()"
     )
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", listening, "reproduce", "toys", "--out", out],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    deadline = time.monotonic() + 300
-    while not out.exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=300)
+    ) as process:
+        deadline = time.monotonic() + 300
+        while not out.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        try:
+            _, err = process.communicate(timeout=200)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert "stopped" in err
     assert "Traceback" not in err

@@ -21,6 +21,7 @@ from ocbnn.cli.studio import studio
 from ocbnn.cli.talk import sentence
 from ocbnn.core.compiled import keep_compiled
 from ocbnn.core.errors import InferenceWarning, OcbnnError, SettingError
+from ocbnn.core.interrupts import kept_interrupts
 
 CODES = {
     0: "done",
@@ -140,7 +141,8 @@ def main() -> None:
     """Run the command line; errors are sentences, never tracebacks."""
     keep_compiled()
     try:
-        app(standalone_mode=True)
+        with kept_interrupts():
+            app(standalone_mode=True)
     except SettingError as error:
         fail(str(error), 2)
     except (OcbnnError, OSError) as error:

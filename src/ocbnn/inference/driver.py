@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from ocbnn.core.cores import cores
 from ocbnn.core.errors import CheckpointWarning, SettingError
+from ocbnn.core.interrupts import kept_interrupts
 from ocbnn.core.processes import is_first, process_count, require_same, told_of_loss
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import Algorithm, LogDensity, Plan, StartedAlgorithm
@@ -73,6 +74,7 @@ def sample(
     """
     started = time.monotonic()
     with (
+        kept_interrupts(),
         make_reporter(progress if is_first() else False) as reporter,
         open_checkpoint(checkpoint, every, plan, target, key, starts) as saving,
     ):

@@ -39,6 +39,7 @@ def outward(low: Any, high: Any) -> Interval:
 class Arithmetic:
     """Intervals in double precision; `xp` is `numpy` or `jax.numpy`.
 
+    >>> import numpy as np
     >>> y = Interval(np.array([-1.0]), np.array([1.0]))
     >>> low, high = Arithmetic(np).range_of(Slot(0) ** 2 - 4, [y])
     >>> bool(high[0] < -2.9)
