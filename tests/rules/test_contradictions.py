@@ -176,3 +176,20 @@ def refuse_alarms(seed):
     X[np.arange(6), rng.choice(GROUP, 6)] = 1.0
     found = find_conflict(bounds, X)
     assert found is None, found.message()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "X"),
+    [
+        ("<=", ">", None),
+        ("<=", ">", np.linspace(-5, 1, 20)[:, None]),
+        ("<", ">=", np.linspace(1, 5, 20)[:, None]),
+    ],
+)
+def test_a_jump_that_rules_forbid_is_named_by_its_place(low, high, X):
+    first = f"if dose {low} 1 then effect >= 2"
+    texts = [first, f"if dose {high} 1 then effect <= 1", "effect rises with dose"]
+    found = find_conflict(texts, X)
+    assert found is not None
+    assert found.message().startswith("at dose = 1 no function satisfies all of these")
+    assert blamed(found, texts) == [0, 1, 2]

@@ -37,7 +37,8 @@ class Conflict:
     Attributes:
         rules: The rules, each of them needed.
         x: The input, or where the line begins.
-        end: Where the line ends; None at a single input.
+        end: Where the line ends, which is `x` where only a jump would keep the rules;
+            None at a single input.
     """
 
     rules: tuple[BoundRule, ...]
@@ -77,6 +78,9 @@ class Conflict:
         assert self.end is not None
         pairs = list(zip(self.x, self.end, strict=True))
         moves = [i for i, (one, other) in enumerate(pairs) if one != other]
+        if not moves:
+            # A jump where one region ends and the next begins.
+            return f"at {self._place(range(len(pairs)))}"
         rest = self._place(i for i in range(len(pairs)) if i not in moves)
         name = self.rules[0].schema.inputs[moves[0]]
         low, high = pairs[moves[0]]
