@@ -14,7 +14,7 @@ import uvicorn
 
 from ocbnn.studio.connections import Patience, WatchedProtocol
 
-SHORT = Patience(head=1.0, silence=2.0, rate=500.0, most=20, look=0.05)
+SHORT = Patience(head=1.0, silence=2.0, taking=2.0, rate=500.0, most=20, look=0.05)
 LARGE = b"x" * 2**20
 POST = b"POST /%s HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\n"
 
@@ -33,7 +33,8 @@ async def app(scope, receive, send):
     for part in parts:
         await send({"type": "http.response.body", "body": part, "more_body": True})
         await asyncio.sleep(0.15 if kind == "/slow" else 0)
-    await send({"type": "http.response.body", "body": str(heard).encode()})
+    last = LARGE * 64 if kind == "/whole" else str(heard).encode()
+    await send({"type": "http.response.body", "body": last})
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +100,17 @@ def test_who_does_not_take_the_answer_is_left(server):
         while server.server_state.connections and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not server.server_state.connections
+
+
+@pytest.mark.parametrize("path", [b"/long", b"/whole"])
+def test_who_takes_the_answer_slowly_gets_it(server, path):
+    with connected(server.port) as made:
+        made.sendall(b"GET %s HTTP/1.1\r\nhost: a\r\n\r\n" % path)
+        until = time.monotonic() + 3 * SHORT.taking
+        while time.monotonic() < until:
+            assert made.recv(20_000)
+            time.sleep(0.05)
+        assert len(server.server_state.connections) == 1
 
 
 def test_who_speaks_at_a_fair_pace_is_heard_to_the_end(server):

@@ -6,6 +6,7 @@ answer. A hundred sockets that say nothing would be enough to keep people out.
 
 import asyncio
 import dataclasses
+import socket
 from typing import Any
 
 import h11
@@ -18,7 +19,9 @@ class Patience:
 
     Attributes:
         head: Seconds in which a request has to say what it wants.
-        silence: Seconds in which something of a body comes, or of an answer goes.
+        silence: Seconds in which something of a body comes.
+        taking: Seconds in which something of an answer goes. What the systems of both
+            sides hold back goes in large steps, which slow lines take minutes for.
         rate: Bytes a second of a body, at least, once `silence` has passed.
         most: Connections at a time.
         look: Seconds between looks at a connection.
@@ -26,9 +29,13 @@ class Patience:
 
     head: float = 10.0
     silence: float = 20.0
+    taking: float = 120.0
     rate: float = 4096.0
     most: int = 256
     look: float = 1.0
+
+
+_SEND_BUFFER = 64 * 2**10  # bytes; a large one hides how slowly an answer is taken
 
 
 class WatchedProtocol(H11Protocol):
@@ -46,6 +53,9 @@ class WatchedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore
         """Somebody has come; whoever has been silent for longest may have to go."""
         super().connection_made(transport)
+        transport.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER
+        )
         here = [one for one in self.connections if not one.transport.is_closing()]
         if len(here) > self._patience.most:
             waiting = [
@@ -68,6 +78,11 @@ class WatchedProtocol(H11Protocol):
         self._heard_at = self.loop.time()
         super().data_received(data)
 
+    def resume_writing(self) -> None:
+        """They have taken most of what there was, and get more."""
+        self._left_at = self.loop.time()
+        super().resume_writing()
+
     def on_response_complete(self) -> None:
         """They have their answer, and may ask again."""
         self.since, self._heard = self.loop.time(), 0
@@ -88,9 +103,12 @@ class WatchedProtocol(H11Protocol):
         if not unsent or unsent < self._unsent:
             self._left_at = now
         self._unsent = unsent
-        if now - self._left_at > patience.silence:
+        if now - self._left_at > patience.taking:
             return True
         if self._state is h11.IDLE:
+            if unsent:
+                # An answer can be taken for long after the server has made it.
+                self.since = now
             return now - self.since > patience.head
         if self._state is not h11.SEND_BODY:
             return False
