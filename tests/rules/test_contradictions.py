@@ -193,3 +193,28 @@ def test_a_jump_that_rules_forbid_is_named_by_its_place(low, high, X):
     assert found is not None
     assert found.message().startswith("at dose = 1 no function satisfies all of these")
     assert blamed(found, texts) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["y > 1000000000000.2", "y < 1000000000000.8"],
+        ["y > 1700000000000", "y < 1700000000001"],
+        ["not y <= -1700000000001", "y < -1700000000000"],
+        ["y >= 0.1*3", "y <= 0.3"],
+    ],
+)
+def test_a_little_room_far_from_zero_is_room(texts):
+    assert conflict(texts) is None
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["y > 1000000000000.8", "y < 1000000000000.2"],
+        ["y > 1700000000000", "y <= 1700000000000"],
+        ["y > 0.1*3", "y < 0.3"],
+    ],
+)
+def test_far_from_zero_no_room_is_none(texts):
+    assert blamed(conflict(texts), texts) == [0, 1]

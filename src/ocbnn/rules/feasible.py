@@ -98,8 +98,9 @@ def _interval(lines: Sequence[tuple[float, float, bool]]) -> bool:
             open_above = not open_above
         else:
             lower, open_below = max((lower, open_below), (bound, strict))
+    # Ends that were computed may have come apart; between others there is room.
     is_near = math.isclose(lower, upper, rel_tol=_ROUNDING)
-    return not (open_below or open_above) if is_near else lower < upper
+    return lower < upper or (is_near and not (open_below or open_above))
 
 
 def _linear_program(case: Sequence[HalfSpace]) -> bool:
