@@ -5,12 +5,17 @@ import contextlib
 import re
 import subprocess
 import sys
+import threading
 import time
+from types import SimpleNamespace
 
 import pytest
+from starlette.requests import Request
 
-from ocbnn.studio import jobs
+from ocbnn.core.errors import OcbnnError
+from ocbnn.studio import desk, jobs
 from ocbnn.studio.examples import EXAMPLES
+from ocbnn.studio.server import Studio
 from ocbnn.studio.sessions import Store
 from tests.limits import within
 from tests.studio.stopping import PLANS, busy, stop_often, stop_one
@@ -180,6 +185,61 @@ def test_a_server_that_is_closed_begins_nothing_and_leaves_nothing(fits, tmp_pat
     assert not asyncio.run(run())
     assert time.monotonic() - started < 10
     assert [each.fit_state()["state"] for each in (one, two)] == ["stopped"] * 2
+
+
+@pytest.mark.parametrize("how", ["stop", "delete", "fit"])
+def test_a_fit_is_there_while_it_is_looked_at_before_it_starts(
+    fits, tmp_path, monkeypatch, how
+):
+    studio = Studio(tmp_path / "studio")
+    session = studio.store.from_document(*EXAMPLES["fig1-left"].make())
+    looking, go_on = threading.Event(), threading.Event()
+
+    def checked(*_):
+        looking.set()
+        assert go_on.wait(10)
+        return SimpleNamespace(problem="")
+
+    monkeypatch.setattr(desk, "checked", checked)
+
+    async def run():
+        some = studio._fits = studio._desk._fits = fits(IGNORES)
+        coming = asyncio.create_task(studio._desk.fit(session, quick=False))
+        await asyncio.to_thread(looking.wait, 60)
+        asked = Request({"type": "http", "path_params": {"id": session.id}})
+        match how:
+            case "stop":
+                some.stop(session)
+            case "delete":
+                with pytest.raises(OcbnnError, match="Stop it first"):
+                    await studio._delete(asked)
+            case "fit":
+                with pytest.raises(OcbnnError, match="running already"):
+                    await studio._desk.fit(session, quick=False)
+        go_on.set()
+        await coming
+        state = some.state(session)["state"]
+        await some.close()
+        return state
+
+    assert (asyncio.run(run()) == "stopped") == (how == "stop")
+    assert session.fit_state()["state"] == "stopped"
+
+
+def test_a_fit_that_is_refused_keeps_no_place(fits, tmp_path):
+    studio = Studio(tmp_path / "studio")
+    session = studio.store.from_document(*EXAMPLES["fig1-left"].make())
+    revision, document = session.read()
+    data = document.data.model_copy(update={"inputs": ["nowhere"]})
+    session.write(document.model_copy(update={"data": data}), revision)
+
+    async def run():
+        some = studio._desk._fits = fits(IGNORES)
+        with pytest.raises(OcbnnError, match="nowhere"):
+            await studio._desk.fit(session, quick=False)
+        return some.is_busy(session)
+
+    assert not asyncio.run(run())
 
 
 def test_the_last_fit_is_put_back_when_its_successor_came_halfway(session):

@@ -161,17 +161,14 @@ class Desk:
             SettingError: When one runs already, or what is written cannot be fitted.
         """
         await self._fits.settle(session)
-        self._refuse_two(session)
-        _, document = session.read()
-        found = await run_in_threadpool(checked, session.folder, document)
-        if found.problem:
-            raise SettingError(found.problem)
-        self._refuse_two(session)
-        self._fits.start(session, study_text(document), quick=quick)
-
-    def _refuse_two(self, session: Session) -> None:
         if self._fits.is_busy(session):
             raise SettingError("a fit of this session is running already.")
+        with self._fits.held(session):
+            _, document = session.read()
+            found = await run_in_threadpool(checked, session.folder, document)
+            if found.problem:
+                raise SettingError(found.problem)
+            self._fits.start(session, study_text(document), quick=quick)
 
     async def file(self, session: Session, name: str) -> tuple[bytes | Path, str]:
         """Something to take away.

@@ -79,6 +79,16 @@ class Fits:
         """How a session's fit goes, or went."""
         return self._said.get(session.id) or session.fit_state()
 
+    @contextlib.contextmanager
+    def held(self, session: Session):  # noqa: ANN201 (a generator's type says less)
+        """A place for a fit that is looked at before it starts, and may be stopped."""
+        job = self._jobs[session.id] = _Job(session)
+        try:
+            yield
+        finally:
+            if job.task is None:
+                del self._jobs[session.id]
+
     def start(self, session: Session, text: str, *, quick: bool) -> None:
         """Fit what a session says; `text` is its study."""
         message = "Another fit is running; this one waits."
@@ -88,9 +98,11 @@ class Fits:
         said = {"text": text, "quick": quick, "run": run}
         self._say(session, {**first, **empty, **said})
         options = ["--run", run, *(["--quick"] if quick else [])]
-        job = self._jobs[session.id] = _Job(session)
+        job = self._jobs.setdefault(session.id, _Job(session))
         job.task = asyncio.create_task(self._run(job, options))
         job.task.add_done_callback(lambda _: self._jobs.pop(session.id, None))
+        if job.stopping.is_set():
+            self._call_off(job, job.task)
 
     def stop(self, session: Session) -> None:
         """End a fit gently: what was drawn is kept."""
@@ -101,8 +113,13 @@ class Fits:
             job.stopping.set()
             self._say(session, {"message": "Stopping; what was drawn is kept."})
         elif job.task is not None:
-            job.task.cancel()
-            self._say(session, {"state": "stopped", "message": "It had not begun."})
+            self._call_off(job, job.task)
+        else:
+            job.stopping.set()
+
+    def _call_off(self, job: "_Job", task: asyncio.Task[None]) -> None:
+        task.cancel()
+        self._say(job.session, {"state": "stopped", "message": "It had not begun."})
 
     async def settle(self, session: Session) -> None:
         """Wait for a fit no longer that only sums up what it has drawn.
