@@ -93,6 +93,13 @@ def test_usual_depths_and_quoted_brackets_are_read():
         f"y >= {'-' * 19_000}1",
         f"y >= {'9' * 19_000}",
         f"y >= 0 and x in {{{', '.join(map(str, range(3000)))}}}",
+        f"`{'q' * 19_000}` >= 0",
+        f"`{'q' * 19_000}` and y >= 0",
+        f"'{'q' * 19_000}' >= 0",
+        f"y >= 0 `{'q' * 19_000}`",
+        f"y >= 0 [{'q' * 19_000}=1]",
+        f"y >= 0 [sampler='{'q' * 19_000}']",
+        f"y + `{'q' * 19_000}` rises with x",
         " and ".join(f"(y >= {i} or y <= -{i})" for i in range(300)),
     ],
 )

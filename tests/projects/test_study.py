@@ -1,10 +1,13 @@
 """Study files, and every way to write one wrongly."""
 
+import duckdb
 import pytest
 
 import ocbnn
-from ocbnn.core.errors import SettingError
+from ocbnn.core.errors import DataError, SettingError
+from ocbnn.projects.columns import check_columns
 from ocbnn.projects.study import read_study, shortened
+from ocbnn.tables import open_table
 
 GOOD = """\
 # a comment
@@ -188,3 +191,16 @@ def test_a_file_that_is_no_study_file_is_refused(tmp_path):
     (tmp_path / "empty.toml").write_text("")
     with pytest.raises(SettingError, match=r"data: this key is missing.*`\[data\]`"):
         read_study(tmp_path / "empty.toml")
+
+
+@pytest.mark.parametrize(("inputs", "output"), [("l", "y"), ("y", "l")])
+def test_a_column_of_lists_is_called_one(tmp_path, inputs, output):
+    duckdb.execute(f"COPY (SELECT [1, 2] AS l, 3 AS y) TO '{tmp_path}/t.parquet'")
+    data = f'[data]\nfile = "t.parquet"\noutput = "{output}"\ninputs = ["{inputs}"]\n'
+    (tmp_path / "study.toml").write_text(f'{data}task = "regression"\n')
+    study = read_study(tmp_path / "study.toml")
+    with (
+        open_table(study.table) as table,
+        pytest.raises(DataError, match="column 'l': each row has a list or a record"),
+    ):
+        check_columns(study, table)

@@ -2,6 +2,7 @@
 
 import gzip
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -74,6 +75,7 @@ def test_a_compressed_table_is_read(tmp_path):
         ("t.csv", "a,b\n1,café\n".encode("latin-1"), "line 2: .*no text in UTF-8"),
         ("t.csv", "é,b\n1,2\n".encode("latin-1"), "line 1: this is no text in UTF-8"),
         ("t.csv", "a,b\n1,2\n".encode("utf-16"), "no text in UTF-8"),
+        ("t.csv", b"a,y\r\n1,2\n3,4\r\n", "line ends are mixed.* Save it with one"),
         ("t.csv.gz", "a,b\n1,2\n", "no gzip file"),
         ("t.parquet", "a,b\n1,2\n", "no readable table"),
         ("t.xlsx", "a,b\n1,2\n", "ends in .csv"),
@@ -166,3 +168,13 @@ def test_decimal_commas_are_recognised(tmp_path):
         commas = [table.profile(name).comma for name in table.names]
     assert commas[0] in ("1,5", "-3,25")
     assert commas[1:] == [None, None]
+
+
+def test_lists_and_records_are_not_taken_for_numbers(tmp_path):
+    path = tmp_path / "t.parquet"
+    chosen = "[1, 2] AS l, {'a': 1} AS r, INTERVAL 1 DAY AS i, 2.5::DECIMAL(9, 2) AS d"
+    duckdb.execute(f"COPY (SELECT {chosen}, 3::UBIGINT AS u) TO '{path}'")
+    with open_table(path) as table:
+        kinds = [table.kind(name) for name in table.names]
+        assert kinds == ["text", "text", "text", "number", "number"]
+        assert [name for name in table.names if table.has_parts(name)] == ["l", "r"]

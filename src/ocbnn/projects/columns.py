@@ -230,6 +230,7 @@ def _inputs(study: Study, table: Table) -> list[str]:
 def _refuse_words(study: Study, table: Table, names: list[str]) -> None:
     for name in names:
         kind = table.kind(name)
+        _refuse_parts(table, name)
         if kind == "text":
             _refuse_commas(table, name)
             levels = listing(map(repr, table.profile(name).levels), 4)
@@ -247,6 +248,15 @@ def _refuse_words(study: Study, table: Table, names: list[str]) -> None:
             )
 
 
+def _refuse_parts(table: Table, name: str) -> None:
+    if table.has_parts(name):
+        raise DataError(
+            f"{table.path}, column {name!r}: each row has a list or a record of "
+            "several values there. Give each of them a column of its own, or leave it "
+            "out."
+        )
+
+
 def _refuse_commas(table: Table, name: str) -> None:
     value = table.profile(name).comma
     if value is not None:
@@ -260,6 +270,7 @@ def _check_outputs(study: Study, table: Table) -> None:
     if study.is_classification:
         return
     for name in study.said.data.output:
+        _refuse_parts(table, name)
         if table.kind(name) == "text":
             _refuse_commas(table, name)
             raise study.source.mistake(

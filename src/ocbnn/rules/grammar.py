@@ -29,6 +29,7 @@ from ocbnn.rules.words import (
     TRUTHS,
     Label,
     listing,
+    shorten,
     suggest,
 )
 
@@ -70,15 +71,16 @@ class Parser(Reader):
             raise self.fail(EQUALITY)
         if self.sees("~"):
             raise self.fail(WHOLE_CLAIM)
+        shown = shorten(str(node))
         if self.here.kind == "end":
             raise self.fail(
-                f"the comparison is missing: write what ({node}) should be, as in "
-                f"`{node} <= 3`"
+                f"the comparison is missing: write what ({shown}) should be, as in "
+                f"`{shown} <= 3`"
             )
         if not self.sees(*KEYWORDS, ")", ","):
             self.refuse_leftover()
         raise self.fail(
-            f"({node}) is not a condition: compare it, `{node} <= 3`", start
+            f"({shown}) is not a condition: compare it, `{shown} <= 3`", start
         )
 
     def as_expression(self, node: Node, start: Token) -> Expression:
@@ -204,9 +206,10 @@ class Parser(Reader):
         if token.kind == "quoted name":
             return Name(self.advance().text)
         if token.kind == "string":
+            label = shorten(token.text)
             raise self.fail(
                 "text in quotes is a class label and takes no arithmetic: write "
-                f'`action in {{"{token.text}"}}`, or `` `{token.text}` `` for a column'
+                f'`action in {{"{label}"}}`, or `` `{label}` `` for a column'
             )
         if self.sees("-", "+"):
             return self._signed(self.advance())

@@ -5,7 +5,7 @@ import math
 
 from ocbnn.core.errors import RuleSyntaxError
 from ocbnn.rules.tokens import EQUALITY, Token, syntax_error
-from ocbnn.rules.words import KEYWORDS, suggest
+from ocbnn.rules.words import KEYWORDS, shorten, suggest
 
 MOST_PARENTHESES = 100
 
@@ -93,7 +93,7 @@ class Reader:
         both = before.kind == after.kind == "number" and token.text == ","
         if not both or after.at - before.at != len(before.text) + 1:
             return ""
-        number = f"{before.text}.{after.text}"
+        number = shorten(f"{before.text}.{after.text}")
         return f" A decimal point is a point: write `{number}`, and a thousand `1000`."
 
     def spaced_hint(self) -> str:
@@ -101,7 +101,7 @@ class Reader:
         before, token = self.tokens[max(self.place - 1, 0)], self.here
         if token.kind != "name" or before.kind != "name":
             return ""
-        both = f"{before.text} {token.text}"
+        both = shorten(f"{before.text} {token.text}")
         return f" A name with a space stands in backticks: `` `{both}` ``."
 
     def _leftover_hint(self, token: Token) -> str:
@@ -110,7 +110,7 @@ class Reader:
         if small in KEYWORDS and small != before.text:
             return f" Write `{small}` in small letters."
         if token.text == "between":
-            return f" Write `2 <= {before.text} <= 3`."
+            return f" Write `2 <= {shorten(before.text)} <= 3`."
         if token.text == "," and before.kind == "number":
             return self.comma_hint() or " Write a thousand as `1000`."
         near = suggest(token.text, KEYWORDS) if token.kind == "name" else ""

@@ -9,7 +9,7 @@ import numpy as np
 from ocbnn.core.choices import Choices
 from ocbnn.core.errors import RuleError
 from ocbnn.rules.tree import Column, Name
-from ocbnn.rules.words import Label, as_label, listing, suggest
+from ocbnn.rules.words import Label, as_label, listing, shorten, suggest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Schema:
         else:
             near = self._near(name.name)
             raise RuleError(
-                f"there is no column {name}.{near} Inputs: {listing(self.inputs)}; "
-                f"outputs: {listing(self.outputs)}."
+                f"there is no column {shorten(str(name))}.{near} Inputs: "
+                f"{listing(self.inputs)}; outputs: {listing(self.outputs)}."
             )
         if name.role not in (None, found.kind):
             raise RuleError(
@@ -97,7 +97,7 @@ class Schema:
         if str(label) in texts:
             return texts.index(str(label))
         raise RuleError(
-            f"there is no class `{label}`.{suggest(label, texts)} "
+            f"there is no class `{shorten(str(label))}`.{suggest(label, texts)} "
             f"Classes: {listing(texts)}."
         )
 

@@ -100,8 +100,8 @@ def _flag(value: object) -> object:
 def _sampler(value: object) -> object:
     if isinstance(value, str) and value not in SAMPLERS:
         raise SettingError(
-            f"no sampler is called {value!r}.{suggest(value, SAMPLERS)} Write one of "
-            f"{', '.join(map(repr, SAMPLERS))}, None for the best fit, a function or "
-            "an array of points."
+            f"no sampler is called {shorten(value)!r}.{suggest(value, SAMPLERS)} Write "
+            f"one of {', '.join(map(repr, SAMPLERS))}, None for the best fit, a "
+            "function or an array of points."
         )
     return value

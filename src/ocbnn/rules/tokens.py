@@ -5,6 +5,7 @@ import re
 from typing import Literal
 
 from ocbnn.core.errors import RuleSyntaxError
+from ocbnn.core.words import shorten
 
 MOST_CHARACTERS = 20_000
 
@@ -59,7 +60,8 @@ class Token:
     at: int
 
     def __str__(self) -> str:
-        return "the end of the text" if self.kind == "end" else f"`{self.text}`"
+        shown = f"`{shorten(self.text)}`"
+        return "the end of the text" if self.kind == "end" else shown
 
 
 def syntax_error(text: str, at: int, message: str) -> RuleSyntaxError:

@@ -288,7 +288,8 @@ class Slope(Expression):
         for part in (self.output, *self.inputs):
             if not isinstance(part, Name | Column):
                 raise RuleError(
-                    f"`d` takes columns, an output and then an input, got ({part}). "
+                    f"`d` takes columns, an output and then an input, got "
+                    f"({shorten(str(part))}). "
                     "Write `d(y, x)`, and do arithmetic with it: `2 * d(y, x) - 1`."
                 )
         if not 1 <= len(self.inputs) <= 2:

@@ -178,6 +178,11 @@ def blaming(path: Path, name: str) -> Iterator[None]:
 def _blamed(error: Exception, path: Path, name: str) -> str:
     if csv := _CSV.search(str(error)):
         return f"{path}, line {csv[1]}: this is no readable table. {_hint(str(error))}"
+    if "reached an invalid state" in str(error):
+        return (
+            f"{path}: its line ends are mixed, some as Windows writes them (CR LF) and "
+            "some not. Save it with one kind."
+        )
     told = _gist(error).replace(name, path.name)
     return f"{path}: this is no readable table. DuckDB says: {told}"
 

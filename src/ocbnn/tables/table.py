@@ -1,5 +1,6 @@
 """A table in a file: its columns summed up, its rows read in blocks, results added."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +29,9 @@ _MOST_LEVELS = 50
 # Rows of a table whose columns are no longer counted and sorted exactly.
 _LARGE = 1_000_000
 _TOGETHER = 50
-_NUMERIC = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL")
+_NUMERIC = re.compile(
+    r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|DOUBLE|FLOAT|REAL|DECIMAL\(.*\)"
+)
 
 
 class Table:
@@ -80,6 +83,11 @@ class Table:
     def kind(self, name: str) -> Kind:
         """Whether a column holds numbers or words."""
         return _kind(*self._counts(name))
+
+    def has_parts(self, name: str) -> bool:
+        """Whether a column of a Parquet file holds lists or records."""
+        kind = self._types[name]
+        return kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION"))
 
     def missing(self, name: str) -> int:
         """How many rows have no value there."""
@@ -218,7 +226,7 @@ class Table:
         return self._cells[name]
 
     def _is_numeric(self, name: str) -> bool:
-        return any(word in self._types[name] for word in _NUMERIC)
+        return _NUMERIC.fullmatch(self._types[name]) is not None
 
     def _text(self, name: str) -> str:
         plain = f"trim(CAST({self._cell(name)} AS VARCHAR))"
