@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 import uvicorn
 
-from ocbnn.studio.connections import Patience, WatchedProtocol
+from ocbnn.studio.connections import KNOWN, Patience, WatchedProtocol
 
 SHORT = Patience(head=1.0, silence=2.0, taking=2.0, rate=500.0, most=20, look=0.05)
 LARGE = b"x" * 2**20
@@ -22,7 +22,8 @@ POST = b"POST /%s HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\n"
 async def app(scope, receive, send):
     """Counts what it hears; or answers at once, at length, or bit by bit."""
     heard, kind = 0, scope["path"]
-    while kind == "/count":
+    scope["state"][KNOWN] = kind == "/known"
+    while kind in ("/count", "/known"):
         message = await receive()
         heard += len(message.get("body", b""))
         if not message.get("more_body"):
@@ -164,6 +165,34 @@ def test_the_studio_answers_among_hundreds_of_silent_connections(studio):
         started = time.monotonic()
         assert studio.ask("/api/start")[0] == 200
         assert time.monotonic() - started < 5
+
+
+def test_strangers_do_not_keep_the_owner_out(studio):
+    port = int(studio.address.rpartition(":")[2])
+    head = b"POST /x HTTP/1.1\r\nhost: 127.0.0.1:%d\r\ncontent-length: 1000000000\r\n"
+    with ExitStack() as stack, studio.listen(f"{studio.example('fig2-left')}/events"):
+        strangers = []
+        for _ in range(Patience().most):
+            made = stack.enter_context(connected(port))
+            made.sendall(head % port + b"\r\n")
+            strangers.append(made)
+        for made in strangers:
+            assert seconds_until_closed(made, b"x" * 1000) < 2
+        assert studio.ask("/api/start")[0] == 200
+
+
+def test_who_has_shown_the_token_stays_while_strangers_come(server):
+    with ExitStack() as stack:
+        post = lambda path: POST % path
+        known = stack.enter_context(connected(server.port))
+        known.sendall(post(b"known"))
+        for _ in range(2 * SHORT.most):
+            made = stack.enter_context(connected(server.port))
+            made.sendall(post(b"count"))
+            known.sendall(b"x" * 500)
+            time.sleep(0.02)
+        assert len(server.server_state.connections) <= SHORT.most
+        assert any(one.is_known for one in server.server_state.connections)
 
 
 def test_a_study_is_listened_to_by_so_many_pages_only(studio):

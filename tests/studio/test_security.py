@@ -104,6 +104,15 @@ def test_what_changes_something_needs_a_mark_that_other_sites_cannot_make(method
     assert "x-ocbnn" in said
 
 
+def test_only_who_knows_the_token_keeps_a_connection():
+    for refused in ({"host": "evil.example"}, {"host": OURS, "origin": "null"}):
+        assert asked(guard(), **refused)[1]["connection"] == "close"
+    for path in ("/", "/api/start"):
+        assert asked(guard(), host=OURS, path=path)[1]["connection"] == "close"
+    assert asked(guard(), host=OURS, method="POST")[1]["connection"] == "close"
+    assert "connection" not in asked(guard(), host=OURS, cookie=KNOWN)[1]
+
+
 def test_every_answer_has_a_strict_policy():
     for host in (OURS, "evil.example"):
         _, headers, _ = asked(guard(), host=host)

@@ -35,6 +35,7 @@ class Patience:
     look: float = 1.0
 
 
+KNOWN = "is_known"  # in the state of a request whose sender has shown the token
 _SEND_BUFFER = 64 * 2**10  # bytes; a large one hides how slowly an answer is taken
 
 
@@ -49,22 +50,31 @@ class WatchedProtocol(H11Protocol):
         # When the present head or body began, its bytes, and when the last came.
         self.since = self._heard_at = self._left_at = self.loop.time()
         self._heard = self._unsent = 0
+        self._was_known = False
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has shown the token: whoever it is may stay for longer."""
+        said = (self.scope or {}).get("state", {})
+        return self._was_known or bool(said.get(KNOWN))
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore
-        """Somebody has come; whoever has been silent for longest may have to go."""
+        """Somebody has come; somebody else may have to go."""
         super().connection_made(transport)
         transport.get_extra_info("socket").setsockopt(
             socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER
         )
         here = [one for one in self.connections if not one.transport.is_closing()]
         if len(here) > self._patience.most:
-            waiting = [
-                one
-                for one in here
-                if isinstance(one, WatchedProtocol) and one.conn.their_state is h11.IDLE
-            ]
-            min(waiting, key=lambda one: one.since).transport.abort()
+            self._least(here).transport.abort()
         self._looking = self.loop.call_later(self._patience.look, self._look)
+
+    def _least(self, here: list[Any]) -> Any:
+        """Who is missed least: strangers, then who asks nothing, the longest first."""
+        others = [one for one in here if one is not self]
+        strangers = [one for one in others if not one.is_known]
+        idle = [one for one in others if one.conn.their_state is h11.IDLE]
+        return min(strangers or idle or [self], key=lambda one: one.since)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """They are gone."""
@@ -86,6 +96,7 @@ class WatchedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         """They have their answer, and may ask again."""
         self.since, self._heard = self.loop.time(), 0
+        self._was_known = self.is_known
         super().on_response_complete()
 
     def _look(self) -> None:

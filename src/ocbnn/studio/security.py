@@ -16,6 +16,8 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from ocbnn.studio.connections import KNOWN
+
 _EMPTY = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 HEADERS = {
     # Plotly makes empty styles and fills them by script: those alone are let through.
@@ -30,6 +32,8 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+# Strangers keep no connection, and nothing more of what they send is read.
+_LAST = {"connection": "close"}
 MARK = "x-ocbnn"
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _SAFE = ("GET", "HEAD")
@@ -75,7 +79,10 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        answer: Any = self._instead(scope) or self._app
+        answer: Any = self._instead(scope)
+        if answer is None:
+            scope.setdefault("state", {})[KNOWN] = True
+            answer = self._app
         await answer(scope, receive, sending)
 
     def _instead(self, scope: Scope) -> Response | None:
@@ -123,8 +130,8 @@ class Guard:
 def _asked_for_token(path: str) -> Response:
     if path.startswith(("/api/", "/static/")):
         return _refused(403, _STRANGER)
-    return HTMLResponse(_PAGE.format(f"<p>{_STRANGER}</p>"), 403)
+    return HTMLResponse(_PAGE.format(f"<p>{_STRANGER}</p>"), 403, _LAST)
 
 
 def _refused(status: int, why: str) -> Response:
-    return JSONResponse({"error": why}, status)
+    return JSONResponse({"error": why}, status, _LAST)
