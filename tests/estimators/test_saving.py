@@ -360,6 +360,39 @@ MONSTERS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("estimator", ["x"], "there is no estimator"),
+        ("schema", None, "'schema' must be an object of names, got None"),
+        ("settings", [1], r"'settings' must be an object .* got \[1\]"),
+        ("draws", "many", "'draws' must be an object"),
+        ("verdict", 3, "'verdict' must be an object"),
+        ("draws/seconds", "long", "'seconds' must be a number.*'long'"),
+        ("draws/seconds", True, "'seconds' must be a number"),
+    ],
+)
+def test_what_a_model_file_must_have_is_said(model, tmp_path, key, value, message):
+    model.save(tmp_path / "m")
+    bundle = read_bundle(tmp_path / "m")
+    document, (outer, _, inner) = dict(bundle.document), key.partition("/")
+    document[outer] = {**document[outer], inner: value} if inner else value
+    write_bundle(tmp_path / "m", document, bundle.arrays)
+    with pytest.raises(StorageError, match=message):
+        ocbnn.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_divergent_moves_can_be_counted(model, tmp_path, wrong):
+    model.save(tmp_path / "m")
+    bundle = read_bundle(tmp_path / "m")
+    shape = bundle.arrays["stats/divergent"].shape
+    changed = {**bundle.arrays, "stats/divergent": np.full(shape, wrong)}
+    write_bundle(tmp_path / "m", bundle.document, changed)
+    with pytest.raises(StorageError, match="'stats/divergent' must hold finite"):
+        ocbnn.load(tmp_path / "m")
+
+
 @pytest.mark.parametrize("what", MONSTERS)
 def test_a_model_file_out_of_all_proportion_is_refused_at_once(model, tmp_path, what):
     model.save(tmp_path / "m")

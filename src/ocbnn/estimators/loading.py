@@ -112,7 +112,7 @@ def _of_fit(path: Path) -> Path:
 def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
     document, arrays = bundle.document, bundle.arrays
     name = document["estimator"]
-    if name not in ESTIMATORS:
+    if not isinstance(name, str) or name not in ESTIMATORS:
         raise StorageError(
             f"there is no estimator {str(name)[:40]!r} in this ocbnn. It may have been "
             "saved by a newer one: update ocbnn."
@@ -126,7 +126,7 @@ def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
             stacklevel=4,
         )
     model = ESTIMATORS[name](**_settings(document, arrays), **given)
-    model.schema_ = _schema(model, document["schema"])
+    model.schema_ = _schema(model, _part(document, "schema"))
     model.rules_ = bind_rules(model.rules, model.schema_)
     model._X, model._Y = _data(model, document, arrays)
     model._stored_rows = _stored_rows(document)
@@ -135,9 +135,9 @@ def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
     )
     model.choice_ = _choice(model, document)
     _restore_target(model, document, arrays)
-    model.draws_ = _draws(model, document["draws"], arrays)
+    model.draws_ = _draws(model, _part(document, "draws"), arrays)
     model._predictive = model._predict_with(model.draws_)
-    model.verdict_ = _record(Verdict, document["verdict"])
+    model.verdict_ = _record(Verdict, _part(document, "verdict"))
     model.held_, model._kept = _held(model, document, arrays)
     model._answering = answering(model, model._predictive, model._kept)
     model.refinement_ = _refinement(document)
@@ -152,6 +152,13 @@ def _refinement(document: dict[str, Any]) -> RefinementRecord | None:
     if said is None:
         return None
     return RefinementRecord.from_dict(from_plain(said, "refinement"))
+
+
+def _part(document: dict[str, Any], name: str) -> dict[str, Any]:
+    if not isinstance(document[name], dict):
+        shown = shorten(repr(document[name]), 40)
+        raise StorageError(f"{name!r} must be an object of names, got {shown}.")
+    return document[name]
 
 
 def _flag(document: dict[str, Any], name: str) -> bool:
@@ -179,7 +186,7 @@ def _settings(
         "$array": lambda name: arrays[name],
         "$mlp": mlp,
     }
-    said = document["settings"].items()
+    said = _part(document, "settings").items()
     return {name: from_plain(value, name, makers) for name, value in said}
 
 
@@ -314,6 +321,10 @@ def _draws(model: Any, said: dict[str, Any], arrays: Mapping[str, np.ndarray]) -
     other = sorted(n for n in arrays if n.startswith("draws/") and n not in kept)
     if other:
         raise StorageError(f"the network has no weights {other[0]!r}.")
+    seconds = said["seconds"]
+    if type(seconds) not in (int, float) or seconds < 0:
+        shown = shorten(repr(seconds), 40)
+        raise StorageError(f"'seconds' must be a number, not negative, got {shown}.")
     rest = {k: v for k, v in said.items() if k not in ("plan", "algorithm")}
     return _record(
         Draws,
@@ -354,6 +365,8 @@ def _trace(
                 f"the array {head + name!r} needs one row for each of {chains} chains, "
                 f"and has shape {array.shape}."
             )
+        if name == "divergent" and not np.isfinite(array).all():
+            raise StorageError(f"the array {head + name!r} must hold finite numbers.")
     return found
 
 
@@ -363,7 +376,7 @@ def _choice(model: Any, document: dict[str, Any]) -> Choice:
     size, reason = said.get("batch_size", model.batch_size), said.get("reason", "")
     if not (size is None or type(size) is int) or not isinstance(reason, str):
         raise StorageError("a choice has a reason in words and a whole batch_size.")
-    return Choice(_plan(model, document["draws"]), reason, size)
+    return Choice(_plan(model, _part(document, "draws")), reason, size)
 
 
 def _plan(model: Any, said: dict[str, Any]) -> Plan:
