@@ -163,12 +163,21 @@ def test_many_more_rules_that_a_function_keeps_are_not_either(seed):
     refuse_alarms(seed)
 
 
-def refuse_alarms(seed):
+@settings(max_examples=25)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([(2.0**-30, 0.0), (2.0**30, 0.0), (1.0, 2.0**30)]),
+)
+def test_neither_units_nor_a_far_zero_make_rules_contradictory(seed, measure):
+    refuse_alarms(seed, *measure)
+
+
+def refuse_alarms(seed, unit=1.0, far=0.0):
     rng = np.random.default_rng(seed)
     outputs = ("y", "q")[: rng.integers(1, 3)]
-    witnesses = {name: random_witness(rng) for name in outputs}
+    witnesses = {name: random_witness(rng, unit, far) for name in outputs}
     count = int(rng.integers(2, 8))
-    texts = [random_rule(rng, witnesses) for _ in range(count)]
+    texts = [random_rule(rng, witnesses, unit) for _ in range(count)]
     schema = Schema(NAMES, outputs)
     bounds = [bind(parse_rule(text), schema) for text in dict.fromkeys(texts) if text]
     X = np.zeros((6, len(NAMES)))
@@ -218,3 +227,25 @@ def test_a_little_room_far_from_zero_is_room(texts):
 )
 def test_far_from_zero_no_room_is_none(texts):
     assert blamed(conflict(texts), texts) == [0, 1]
+
+
+@pytest.mark.parametrize("unit", ["1e-9", "1", "1e9"])
+@pytest.mark.parametrize(
+    ("texts", "at_fault"),
+    [
+        (["y > z", "y < z + UNIT"], []),
+        (["y > z", "y < z + UNIT", "-1e3 <= y <= 1e3", "z <= 1e3"], []),
+        (["y + z > UNIT", "y + z < 5*UNIT"], []),
+        (["y + d(y, x) > UNIT", "y + d(y, x) < 5*UNIT"], []),
+        (["y > z + UNIT", "y < z"], [0, 1]),
+        (["y >= z + UNIT", "y <= z", "z <= 1e3"], [0, 1]),
+        (["y > z", "z > d(y, x)", "d(y, x) >= y"], [0, 1, 2]),
+        (["y + z > 5*UNIT", "y < 2*UNIT", "z <= 3*UNIT"], [0, 1, 2]),
+        (["y + z >= 5*UNIT", "y <= 2*UNIT", "z <= 3*UNIT"], []),
+        (["3*y + z > 2*UNIT", "0.3*y + 0.1*z < 0.1*UNIT"], [0, 1]),
+    ],
+)
+def test_units_of_outputs_do_not_decide(texts, at_fault, unit):
+    texts = [text.replace("UNIT", unit) for text in texts]
+    found = conflict(texts, TWO)
+    assert (blamed(found, texts) if found else []) == at_fault

@@ -59,11 +59,12 @@ def _at(a, b, x):
     return a * x + b * x * x
 
 
-def random_witness(rng):
-    halves = lambda size: rng.integers(-4, 5, size) / 2
+def random_witness(rng, unit=1.0, far=0.0):
+    """With numbers that are halves, in a unit, and values around what is far away."""
+    halves = lambda size: unit * rng.integers(-4, 5, size) / 2
     square = np.zeros(len(NAMES))
     square[[0, 1]] = halves(2) * rng.integers(0, 2, 2) / 2
-    return Witness(float(halves(1)[0]), halves(len(NAMES)), square)
+    return Witness(far + float(halves(1)[0]), halves(len(NAMES)), square)
 
 
 def random_region(rng):
@@ -93,7 +94,7 @@ def random_region(rng):
     return " and ".join(said), (low, high, names)
 
 
-def random_rule(rng, witnesses):
+def random_rule(rng, witnesses, unit=1.0):
     """Text of a rule that the witnesses, by output, keep; None where none was found."""
     where, box = random_region(rng)
     output = str(rng.choice(list(witnesses)))
@@ -110,18 +111,18 @@ def random_rule(rng, witnesses):
         factor = float(rng.choice([-1.0, 0.5, 2.0]))
         own, said = own.plus(witnesses[other], factor), f"{output} + {factor}*{other}"
     elif kind == 4:
-        unit = np.zeros(len(NAMES))
-        unit[int(rng.choice(PLAIN))] = 1.0
-        factor = float(rng.choice([-1.5, 0.5]))
-        own = own.plus(Witness(0.0, unit, 0 * unit), factor)
-        said = f"{output} + {factor}*{NAMES[int(np.argmax(unit))]}"
-    claim = _claim(rng, said, *own.bounds(*box))
+        one = np.zeros(len(NAMES))
+        one[int(rng.choice(PLAIN))] = 1.0
+        factor = unit * float(rng.choice([-1.5, 0.5]))
+        own = own.plus(Witness(0.0, one, 0 * one), factor)
+        said = f"{output} + {factor}*{NAMES[int(np.argmax(one))]}"
+    claim = _claim(rng, said, *own.bounds(*box), unit)
     return claim if claim is None or not where else f"if {where} then {claim}"
 
 
-def _claim(rng, said, least, most):
+def _claim(rng, said, least, most, unit):
     """Something that is true of what lies from `least` to `most`, often just so."""
-    room = float(rng.choice([0.0, 0.0, 0.5]))
+    room = unit * float(rng.choice([0.0, 0.0, 0.5]))
     strict = "<" if room and rng.random() < 0.5 else "<="
     below, above = (
         f"{said} {strict} {most + room}",
@@ -139,12 +140,16 @@ def _claim(rng, said, least, most):
                     f"({said}) * ({said}) <= {far * far}",
                     f"abs({said}) <= {far}",
                     f"tanh({said}) <= 1",
-                    f"exp({said} - {most + 1}) <= 1",
-                    f"({said}) ** 3 <= {(most + 0.5) ** 3}",
+                    f"exp({said} - {most + unit}) <= 1",
+                    f"({said}) ** 3 <= {(most + 0.5 * unit) ** 3}",
                 ]
             )
         )
     chosen = str(rng.choice(ends))
     if rng.random() < 0.2:
-        return f"({chosen} or {said} >= {most + 3})" if np.isfinite(most) else chosen
+        return (
+            f"({chosen} or {said} >= {most + 3 * unit})"
+            if np.isfinite(most)
+            else chosen
+        )
     return " and ".join(ends) if rng.random() < 0.3 else chosen

@@ -12,6 +12,7 @@ import numpy as np
 
 from ocbnn.rules.evaluate import evaluate
 from ocbnn.rules.intervals import Arithmetic, Interval
+from ocbnn.rules.multipliers import is_contradictory
 from ocbnn.rules.normal_form import leaves
 from ocbnn.rules.tree import Expression, Slot
 
@@ -75,7 +76,8 @@ class Feasibility:
 def _can_hold(case: Sequence[HalfSpace]) -> bool:
     named = [sum(map(bool, space.slopes)) for space in case]
     if max(named, default=0) > 1:
-        return _linear_program(case)
+        slopes, constants, strict = map(np.array, zip(*case, strict=True))
+        return not is_contradictory(slopes, constants, strict)
     ends: dict[int, list[tuple[float, float, bool]]] = {}
     for space, count in zip(case, named, strict=True):
         if not count:
@@ -101,25 +103,6 @@ def _interval(lines: Sequence[tuple[float, float, bool]]) -> bool:
     # Ends that were computed may have come apart; between others there is room.
     is_near = math.isclose(lower, upper, rel_tol=_ROUNDING)
     return lower < upper or (is_near and not (open_below or open_above))
-
-
-def _linear_program(case: Sequence[HalfSpace]) -> bool:
-    """Ask for a point that satisfies all, the strict ones with room to spare."""
-    from scipy.optimize import linprog  # noqa: PLC0415 (slow to import, seldom needed)
-
-    slopes = np.array([space.slopes for space in case])
-    constants = np.array([space.constant for space in case])
-    strict = np.array([space.strict for space in case], dtype=float)
-    answer = linprog(
-        c=[0.0] * slopes.shape[1] + [-1.0],
-        A_ub=np.column_stack([slopes, strict]),
-        b_ub=-constants,
-        bounds=[(None, None)] * slopes.shape[1] + [(0.0, 1.0)],
-    )
-    if answer.status != 0:
-        # 2 is "infeasible"; any other failure proves nothing.
-        return answer.status != 2
-    return not strict.any() or bool(answer.x[-1] > 1e-7)
 
 
 def _searched(straight: Sequence[HalfSpace], bent: Sequence[Bent]) -> bool | None:
