@@ -222,3 +222,31 @@ def test_the_page_fits_its_width(studio, chromium, width):
         picture(page, f"10-classes-{width}")
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width
+
+
+HIDE = """(is) => {
+    Object.defineProperty(document, "hidden", { value: is, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_tabs_that_are_not_seen_leave_the_connections_to_others(studio, chromium):
+    """A browser has six for a host; headless, all tabs are seen unless told."""
+    session = studio.example("fig2-left")
+    with opened(chromium, work(studio, session)) as page:
+        is_ready(page)
+        page.evaluate(HIDE, True)
+        others = [page.context.new_page() for _ in range(6)]
+        for other in others:
+            other.goto(page.url)
+            expect(other.locator("#saved")).to_have_text("Saved", timeout=30_000)
+            other.evaluate(HIDE, True)
+        studio.save(session, lambda d: d.update(title="seen again"))
+        title = page.get_by_label("Title of this study")
+        page.wait_for_timeout(500)
+        expect(title).not_to_have_value("seen again")
+        page.evaluate(HIDE, False)
+        expect(title).to_have_value("seen again")
+        studio.save(session, lambda d: d.update(title="heard of"))
+        expect(title).to_have_value("heard of")
+        expect(page.locator("#saved")).to_have_text("Saved")

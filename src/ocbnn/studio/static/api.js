@@ -88,27 +88,51 @@ export function latest() {
 
 const AGAIN_MS = 3000;
 
-/** @param {Record<string, (data: any) => void>} handlers by the name of the event */
+/**
+ * Hears of events while the page is seen: a browser has six connections for all its tabs,
+ * and one that is hidden would hold one of them. Once it is seen again, it is `back`.
+ *
+ * @param {Record<string, (data: any) => void>} handlers by the name of the event
+ */
 export function listen(path, handlers, { lost, back }) {
   let source = null;
-  let away = false;
+  let timer = 0;
+  let isLost = false;
+  let hasMissed = false;
+  const stop = () => {
+    clearTimeout(timer);
+    source?.close();
+    source = null;
+  };
   const connect = () => {
-    source = new EventSource(path);
+    stop();
+    const mine = new EventSource(path);
+    source = mine;
     for (const [name, handle] of Object.entries(handlers)) {
-      source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
+      mine.addEventListener(name, (event) => handle(JSON.parse(event.data)));
     }
-    source.addEventListener("error", () => {
-      if (!away) lost();
-      away = true;
+    mine.addEventListener("error", () => {
+      if (!isLost) lost();
+      isLost = true;
       // Browsers come back by themselves, unless they were refused: then, once the new
       // address was opened in another tab, or there are fewer pages, this one goes on.
-      if (source.readyState === EventSource.CLOSED) setTimeout(connect, AGAIN_MS);
+      if (mine === source && mine.readyState === EventSource.CLOSED) timer = setTimeout(connect, AGAIN_MS);
     });
-    source.addEventListener("open", () => {
-      if (away) back();
-      away = false;
+    mine.addEventListener("open", () => {
+      if (isLost || hasMissed) back();
+      isLost = false;
+      hasMissed = false;
     });
   };
-  connect();
-  addEventListener("pagehide", () => source.close());
+  const follow = () => {
+    if (document.hidden) {
+      stop();
+      hasMissed = true;
+    } else if (source === null) {
+      connect();
+    }
+  };
+  follow();
+  document.addEventListener("visibilitychange", follow);
+  addEventListener("pagehide", stop);
 }
