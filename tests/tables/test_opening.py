@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ocbnn.core.errors import DataError, SettingError
-from ocbnn.tables import open_table
+from ocbnn.tables import open_table, packed
 from ocbnn.tables.database import database, literal, run
 from ocbnn.tables.packed import VARIABLE
 
@@ -252,10 +252,37 @@ def test_a_small_file_of_very_many_rows_is_refused_at_once(bombs, name):
     assert str(caught.value).startswith(str(path))
 
 
-def test_who_means_it_may_unpack_more(bombs, monkeypatch):
-    monkeypatch.setenv(VARIABLE, "2000")
-    with open_table(bombs / "two.csv.gz") as table:
-        assert table.rows == 14_000_000
+def test_a_small_file_of_very_long_text_is_refused_at_once(tmp_path):
+    path = tmp_path / "t.parquet"
+    duckdb.execute(
+        f"COPY (SELECT repeat('a', 1_000_000) AS s, i AS y FROM range(5000) t(i)) TO "
+        f"{literal(path)} (FORMAT parquet, COMPRESSION zstd)"
+    )
+    assert path.stat().st_size < 20_000
+    began = time.perf_counter()
+    with pytest.raises(DataError, match="hold 5 GB of text"), open_table(path):
+        pass
+    assert time.perf_counter() - began < 5
+
+
+def test_the_number_in_the_advice_is_enough(bombs, tmp_path, monkeypatch):
+    monkeypatch.setattr(packed, "_FREE_TEXT", 1_000_000)
+    path = tmp_path / "t.parquet"
+    duckdb.execute(
+        f"COPY (SELECT repeat('a', 1_000_000) AS s FROM range(20)) TO {literal(path)} "
+        "(FORMAT parquet, COMPRESSION zstd)"
+    )
+    for file, rows in ((path, 20), (bombs / "two.csv.gz", 14_000_000)):
+        monkeypatch.delenv(VARIABLE, raising=False)
+        with pytest.raises(DataError) as caught, open_table(file):
+            pass
+        advised = re.search(rf"{VARIABLE}=(\d+)", str(caught.value))
+        monkeypatch.setenv(VARIABLE, advised[1])
+        with open_table(file) as table:
+            assert table.rows == rows
+
+
+def test_a_limit_that_is_no_number_is_refused(bombs, monkeypatch):
     for wrong in ("", "much", "-3", "0", "1e3", "9" * 5000):
         monkeypatch.setenv(VARIABLE, wrong)
         with (

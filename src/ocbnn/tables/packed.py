@@ -22,7 +22,11 @@ VARIABLE = "OCBNN_UNPACK"
 _RATIO = 100
 # Small tables may be as repetitive as they like.
 _FREE_BYTES, _FREE_CELLS, _FREE_SPACE = 50_000_000, 10_000_000, 2_000_000_000
+# Text is kept as it is, row by row, however often it comes.
+_FREE_TEXT = 500_000_000
 _CHUNK, _TURNS = 2**18, 32
+# No gzip file unpacks to more than 1032 times its size.
+_ENOUGH_FOR_GZIP = 1100
 _GZIP = 31  # What zlib calls a gzip file.
 
 
@@ -61,7 +65,7 @@ class Watch:
         if _taken(self._scratch) > most:
             raise DataError(
                 f"{self._path}: its {_bytes(size)} fill more than {_bytes(most)} of "
-                f"disk when they are read. {_raised(self._ratio, 0)}"
+                f"disk when they are read. {_raised(self._ratio, 10 * most / size)}"
             )
 
     def finish(self) -> None:
@@ -90,6 +94,41 @@ def check_cells(
         )
 
 
+def check_text(
+    connection: "DuckDBPyConnection", path: Path, name: str, columns: list[str]
+) -> None:
+    """Refuse a Parquet file that holds far more text than its size explains.
+
+    Raises:
+        DataError: When they are.
+    """
+    said = connection.execute(
+        "SELECT max(num_values * total_uncompressed_size), sum(total_uncompressed_size)"
+        " FROM parquet_metadata($file) WHERE type LIKE '%BYTE_ARRAY'",
+        {"file": name},
+    ).fetchone()
+    size, ratio = _size(path), most_unpacked()
+    highest, length = ((one or 0) for one in said or (0, 0))
+    most = max(_FREE_TEXT, ratio * size)
+    # What comes again is in the file only once, so that its sizes say little. Unless
+    # they are beyond all measure, letters are counted, which keeps nothing.
+    if highest > most and length <= 10 * most:
+        quoted = [f'strlen("{c.replace(chr(34), chr(34) * 2)}")' for c in columns]
+        total = " + ".join(f"coalesce(sum({one}), 0)" for one in quoted) or "0"
+        found = connection.execute(
+            f"SELECT {total} FROM read_parquet($file, hive_partitioning=false)",
+            {"file": name},
+        ).fetchone()
+        length = int(found[0]) if found else 0
+    if length > most:
+        raise DataError(
+            f"{path}: its {_bytes(size)} hold {_bytes(length)} of text, more than "
+            f"{_bytes(most)}, the most that is read of it. "
+            # What is kept beside the text takes room, too.
+            f"{_raised(ratio, 1.2 * length / size)}"
+        )
+
+
 def _unpacked(path: Path, ratio: int) -> Iterator[None]:
     """Unpack a file step by step, keeping nothing, and count what comes out."""
     size, count = _size(path), 0
@@ -111,7 +150,7 @@ def _unpacked(path: Path, ratio: int) -> Iterator[None]:
                     f"{path}: its {_bytes(size)} unpack to more than {_bytes(most)}, "
                     f"the most that is read of it ({ratio} times its size, or "
                     f"{_bytes(_FREE_BYTES)}). Unpack it yourself if you trust it, or "
-                    f"set {VARIABLE}={10 * ratio}."
+                    f"set {VARIABLE}={_ENOUGH_FOR_GZIP}."
                 )
             if turn % _TURNS == 0:
                 yield

@@ -15,7 +15,7 @@ from typing import NoReturn
 from ocbnn.core.errors import DataError
 from ocbnn.core.words import listing, shorten
 from ocbnn.tables.database import Database, blaming
-from ocbnn.tables.packed import check_cells
+from ocbnn.tables.packed import check_cells, check_text
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet")
 _DELIMITERS = (",", ";", "\t", "|")
@@ -83,6 +83,8 @@ def find_source(base: Database, path: Path, most: int, *, quoting: bool) -> Sour
             rows = base.connection.execute(f"DESCRIBE {query}", values).fetchall()
             names = [row[0] for row in rows]
             check_cells(base.connection, path, base.names[path], len(names))
+            words = [row[0] for row in rows if row[1] == "VARCHAR"]
+            check_text(base.connection, path, base.names[path], words)
         return Source(_checked(names, path, most, quoting), query, values)
     first = _first_line(path)
     delimiter = _delimiter(first)
