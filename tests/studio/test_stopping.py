@@ -2,7 +2,11 @@
 
 import asyncio
 import contextlib
+import errno
+import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -96,6 +100,19 @@ print('{"event": "end", "state": "stopped", "message": "written"}', flush=True)
 """
 
 
+PRINTS = """
+import sys
+print("WARNING: no accelerator")
+print("[1, 2]", 5, "5", sep="\\n")
+print("\\udcff".encode(errors="surrogateescape"), "[" * 100_000)
+print("x" * 300_000, flush=True)
+print("y" * 300_000, file=sys.stderr, flush=True)
+print('{"event": "progress", "stage": "drawing"}', flush=True)
+sys.stdin.readline()
+print('{"event": "end", "state": "done", "message": ""}', flush=True)
+"""
+
+
 @pytest.fixture
 def session(tmp_path):
     return Store(tmp_path / "studio").from_document(*EXAMPLES["fig1-left"].make())
@@ -112,6 +129,7 @@ def fits(monkeypatch):
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
+                limit=2**16,
             )
 
         monkeypatch.setattr(jobs, "started", started)
@@ -144,6 +162,78 @@ def test_a_fit_that_does_not_hear_is_ended_and_told_as_stopped(fits, session):
     assert said["state"] == "stopped"
     assert said["message"] == "Stopped before anything was drawn."
     assert session.fit_state() == said
+
+
+def test_what_libraries_print_ends_no_fit(fits, session):
+    async def run():
+        some = fits(PRINTS)
+        some.start(session, "", quick=False)
+        await until(lambda: some.state(session)["stage"] == "drawing")
+        some.stop(session)
+        await until(lambda: not some.is_busy(session))
+        return some.state(session)["state"]
+
+    assert asyncio.run(run()) == "done"
+
+
+def test_a_fit_that_is_not_followed_is_ended_and_told_as_failed(
+    fits, session, monkeypatch
+):
+    followed = []
+
+    async def lost(_, job, process):
+        followed.append(process)
+        raise LookupError
+
+    monkeypatch.setattr(jobs.Fits, "_hear", lost)
+
+    async def run():
+        some = fits("import time; time.sleep(600)")
+        some.start(session, "", quick=False)
+        await until(lambda: not some.is_busy(session))
+        return some.state(session)
+
+    said = asyncio.run(run())
+    assert followed[0].returncode == -signal.SIGTERM
+    assert said["state"] == "failed"
+    assert "lost track of this fit" in said["message"]
+
+
+def test_a_folder_that_cannot_be_used_is_told(fits, session, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(type(session), "mend", full)
+
+    async def run():
+        some = fits("")
+        some.start(session, "", quick=False)
+        await until(lambda: not some.is_busy(session))
+        return some.state(session)
+
+    said = asyncio.run(run())
+    assert said["state"] == "failed"
+    assert "No space left" in said["message"]
+
+
+SPEAKS = """
+import os
+from ocbnn.studio.telling import speak_alone, tell
+
+speak_alone()
+print("from Python", flush=True)
+os.write(1, b"from elsewhere")
+tell("bands", cut=[1.0, float("nan")], inner={"high": (float("inf"), "x")})
+"""
+
+
+def test_a_process_speaks_alone_and_numbers_that_are_none_are_null():
+    done = subprocess.run(
+        [sys.executable, "-c", SPEAKS], capture_output=True, check=True, timeout=60
+    )
+    said = {"event": "bands", "cut": [1.0, None], "inner": {"high": [None, "x"]}}
+    assert json.loads(done.stdout) == said
+    assert done.stderr.split(b"\n") == [b"from Python", b"from elsewhere"]
 
 
 @pytest.mark.parametrize("again", [False, True])

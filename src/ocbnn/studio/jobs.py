@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ocbnn.core.errors import OcbnnError
-from ocbnn.studio.processes import end, is_over, last_words, started
+from ocbnn.studio.processes import end, is_over, last_words, lines, started
 from ocbnn.studio.sessions import Session
 from ocbnn.studio.telling import NOTHING_DRAWN, before
 
@@ -23,6 +23,7 @@ _GENTLE_SECONDS, _KEEPING_SECONDS, _INSISTING_SECONDS = 3.0, 60.0, 0.5
 _CLOSING_SECONDS = 10.0
 _LOOK_SECONDS = 120.0
 _NOTHING_SHOWN = "Stopped before there was anything to show."
+_NOT_FOLLOWED = "The studio lost track of this fit and ended it. Fit again to go on."
 _SUMMING_UP = "Stopped. What was drawn is being summed up, and is shown in a moment."
 
 
@@ -157,14 +158,21 @@ class Fits:
                 return
             job.process = process
             ending = asyncio.create_task(self._end_when_asked(job, process))
+            said = {"state": "failed", "message": _NOT_FOLLOWED}
             try:
                 words = asyncio.create_task(last_words(process))
                 ended = await self._hear(job, process)
                 await process.wait()
                 session.mend()
-                self._say(session, self._ending(job, ended, await words))
+                said = self._ending(job, ended, await words)
+            except OSError as error:
+                why = error.strerror or error
+                said["message"] = f"the session's folder cannot be used: {why}."
             finally:
                 ending.cancel()
+                if process.returncode is None:
+                    await end(process, _INSISTING_SECONDS)
+                self._say(session, {**said, "share": None, "left": None})
 
     async def _end_when_asked(
         self, job: "_Job", process: asyncio.subprocess.Process
@@ -193,7 +201,7 @@ class Fits:
             early = _NOTHING_SHOWN if job.is_keeping else NOTHING_DRAWN
             message = "" if is_shown else before(job.session.folder, early)
             said = {"state": "stopped", "message": message}
-        return {**said, "share": None, "left": None}
+        return said
 
     async def _hear(
         self, job: "_Job", process: asyncio.subprocess.Process
@@ -201,11 +209,9 @@ class Fits:
         """Pass on what a fit says; how it ended, if it lived to say so."""
         assert process.stdout is not None
         ended, session = None, job.session
-        async for line in process.stdout:
-            if not line.endswith(b"\n"):
-                break  # It was ended while it spoke.
-            said = json.loads(line)
-            match said.pop("event"):
+        async for line in lines(process.stdout):
+            said = _heard(line)
+            match said.pop("event", None):
                 case "progress":
                     self._say(session, said, keep=False)
                 case "bands":
@@ -216,6 +222,8 @@ class Fits:
                     job.is_keeping = True
                 case "end":
                     ended = said
+                case _:
+                    pass  # Not for us: a library has printed it.
         return ended
 
     def _say(self, session: Session, said: dict[str, Any], keep: bool = True) -> None:
@@ -224,6 +232,15 @@ class Fits:
         self._listeners.tell(session.id, "fit", whole)
         if keep:
             self._writing.submit(session.keep_fit_state, whole)
+
+
+def _heard(line: bytes) -> dict[str, Any]:
+    """What a line says, if it does: a process may be ended while it speaks."""
+    with contextlib.suppress(ValueError, RecursionError):
+        said = json.loads(line)
+        if isinstance(said, dict):
+            return said
+    return {}
 
 
 @dataclasses.dataclass

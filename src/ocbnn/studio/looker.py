@@ -13,25 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from ocbnn.core.errors import OcbnnError
+from ocbnn.studio.telling import say, speak_alone
 
 
 def main() -> None:
     """Answer until the server is gone."""
+    speak_alone()
     warnings.simplefilter("ignore")
-    _tell({"ready": True})
+    say({"ready": True})
     for line in sys.stdin:
         asked = json.loads(line)
         try:
             answer = _ANSWERS[asked["kind"]](asked)
-            _tell({"number": asked["number"], "answer": answer})
+            say({"number": asked["number"], "answer": answer})
         except OcbnnError as error:
             said = str(error).replace(f"{asked['folder']}/", "")
-            _tell({"number": asked["number"], "error": said})
-
-
-def _tell(said: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(said, allow_nan=False) + "\n")
-    sys.stdout.flush()
+            say({"number": asked["number"], "error": said})
 
 
 def _looked_at(asked: dict[str, Any]) -> tuple[Any, Any]:

@@ -5,6 +5,7 @@ import contextlib
 import signal
 import sys
 from collections import deque
+from collections.abc import AsyncIterator
 
 _LINE = 2**26  # bytes of a line that a process may say
 _LAST_WORDS = 30
@@ -23,11 +24,23 @@ async def started(module: str, *args: str) -> asyncio.subprocess.Process:
     )
 
 
+async def lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Whole lines; of one that is too long the end at most."""
+    while True:
+        try:
+            line = await stream.readline()
+        except ValueError:
+            continue
+        if not line:
+            return
+        yield line
+
+
 async def last_words(process: asyncio.subprocess.Process) -> str:
     """What a process said on its way out, for people."""
     assert process.stderr is not None
     last: deque[str] = deque(maxlen=_LAST_WORDS)
-    async for line in process.stderr:
+    async for line in lines(process.stderr):
         last.append(line.decode(errors="replace").rstrip())
     code = await process.wait()
     why = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

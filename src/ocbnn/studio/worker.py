@@ -7,7 +7,6 @@ something new is. Nothing heavy is loaded before it listens.
 """
 
 import argparse
-import json
 import sys
 import warnings
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 from ocbnn.core.compiled import keep_compiled
 from ocbnn.core.errors import OcbnnError
 from ocbnn.studio.hearing import Stop
-from ocbnn.studio.telling import before, tell
+from ocbnn.studio.telling import before, in_json, speak_alone, tell
 
 
 def main() -> int:
@@ -26,6 +25,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--run", default="")
     asked = parser.parse_args()
+    speak_alone()
     farewell = lambda message: tell("end", state="stopped", message=message)
     stop = Stop(
         farewell=lambda: farewell(before(asked.folder)),
@@ -64,7 +64,7 @@ def _run(folder: Path, run: str, stop: Stop, *, quick: bool) -> str:
 
     def keep(**more: Any) -> None:
         result.update(more)
-        replace_file(session.result, json.dumps(result, allow_nan=False).encode())
+        replace_file(session.result, in_json(result).encode())
         tell("result")
 
     bare = folder / "without.toml"
