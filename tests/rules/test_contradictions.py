@@ -142,7 +142,7 @@ def test_far_from_zero_the_same_is_found():
 
 def test_a_row_has_one_name_of_a_column_of_names():
     texts = ["if `who=u` >= 0.5 then y > 2", "if `who=v` >= 0.5 then y < 1"]
-    schema = Schema(("who=u", "who=v"), ("y",))
+    schema = Schema(("who=u", "who=v"), ("y",), choices=((0, 1),))
     assert conflict(texts, schema, np.eye(2)) is None
     texts.append("if `who=v` < 0.5 then y < 2")
     found = conflict(texts, schema, np.eye(2))
@@ -178,7 +178,7 @@ def refuse_alarms(seed, unit=1.0, far=0.0):
     witnesses = {name: random_witness(rng, unit, far) for name in outputs}
     count = int(rng.integers(2, 8))
     texts = [random_rule(rng, witnesses, unit) for _ in range(count)]
-    schema = Schema(NAMES, outputs)
+    schema = Schema(NAMES, outputs, choices=(GROUP,))
     bounds = [bind(parse_rule(text), schema) for text in dict.fromkeys(texts) if text]
     X = np.zeros((6, len(NAMES)))
     X[:, :2] = rng.integers(-6, 7, (6, 2)) / 2
@@ -249,3 +249,35 @@ def test_units_of_outputs_do_not_decide(texts, at_fault, unit):
     texts = [text.replace("UNIT", unit) for text in texts]
     found = conflict(texts, TWO)
     assert (blamed(found, texts) if found else []) == at_fault
+
+
+def test_between_values_of_a_category_no_line_is_followed():
+    texts = [
+        "y rises with `c=a`",
+        "if `c=a` >= 0.5 then y <= 1",
+        "if `c=a` < 0.5 then y >= 2",
+    ]
+    numbers = Schema(("c=a", "c=b"), ("y",))
+    assert blamed(conflict(texts, numbers, np.eye(2)), texts) == [0, 1, 2]
+    category = Schema(("c=a", "c=b"), ("y",), choices=((0, 1),))
+    assert conflict(texts, category, np.eye(2)) is None
+    assert find_conflict(texts, np.eye(2), inputs=["c=a", "c=b"]) is None
+
+
+def test_a_number_with_an_equals_sign_in_its_name_is_a_number():
+    texts = ["if `T=300` >= 5 then y >= x", "if `T=300` >= 4 then y <= x - 1"]
+    X = np.array([[4.0, 1.0], [6.0, 2.0]])
+    found = find_conflict(texts, X, inputs=["T=300", "x"])
+    assert blamed(found, texts) == [0, 1]
+    assert found.x == (6.0, 2.0)
+    schema = Schema(("T=300", "T=400"), ("y",))
+    texts = ["if `T=300` >= 5 then y >= 2", "if `T=400` >= 5 then y <= 1"]
+    assert blamed(conflict(texts, schema, np.full((2, 2), 6.0)), texts) == [0, 1]
+    assert find_conflict(texts, np.full((2, 2), 6.0), inputs=schema.inputs) is not None
+
+
+def test_texts_about_names_of_one_column_speak_of_one_choice():
+    texts = ["if `who=u` >= 0.5 then y > 2", "if `who=v` >= 0.5 then y < 1"]
+    assert find_conflict(texts) is None
+    texts.append("if `who=v` < 0.5 then y < 2")
+    assert find_conflict(texts).message().startswith("at who = u no output satisfies")

@@ -1,10 +1,12 @@
 """Rules that somebody asks about before any fit: whose columns are theirs to find."""
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from ocbnn.core.choices import Choices, are_choices
 from ocbnn.core.errors import DataError, RuleError
 from ocbnn.rules.bind import bind
 from ocbnn.rules.bound import BoundRule
@@ -49,6 +51,9 @@ def bind_asked(
     is_ordered = schema is not None or inputs is not None or hasattr(X, "columns")
     if schema is None and loose:
         schema = _Columns(loose, X, inputs, outputs, classes).schema()
+        rows = None if X is None else _rows(X, schema.inputs, is_ordered=is_ordered)
+        choices = _choices_by_name(schema.inputs, rows)
+        schema = dataclasses.replace(schema, choices=choices)
     if schema is None:
         return [], np.zeros((0, 0))
     bounds = [b if isinstance(b, BoundRule) else bind(b, schema) for b in plain]
@@ -88,6 +93,22 @@ def _rows(X: Any, inputs: tuple[str, ...], *, is_ordered: bool) -> np.ndarray:
             f", got the shape {rows.shape}."
         )
     return rows
+
+
+def _choices_by_name(inputs: tuple[str, ...], rows: np.ndarray | None) -> Choices:
+    """Columns as a table of names has them, `who=ada` and `who=bob`, are one choice.
+
+    Not where rows say otherwise.
+    """
+    groups: dict[str, list[int]] = {}
+    for place, name in enumerate(inputs):
+        column, sign, _ = name.partition("=")
+        if sign:
+            groups.setdefault(column, []).append(place)
+    found = (tuple(places) for places in groups.values() if len(places) > 1)
+    return tuple(
+        group for group in found if rows is None or are_choices(rows, (group,)).all()
+    )
 
 
 def _need_no_rows(bounds: Sequence[BoundRule]) -> None:

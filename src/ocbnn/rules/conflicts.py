@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ocbnn.core.choices import say_point
+from ocbnn.core.choices import free_columns, pick, say_point
 from ocbnn.rules.asked import bind_asked
 from ocbnn.rules.bound import BoundRule
 from ocbnn.rules.lines import LineJudge
@@ -16,7 +16,6 @@ from ocbnn.rules.places import (
     one_of_each_kind,
     say_box,
     shared_box,
-    snapped,
     well_inside,
     where_regions_overlap,
 )
@@ -120,7 +119,8 @@ def find_conflict(
             other name of a claim is an output; where that is not enough, say so.
         X: Rows of inputs: an array, or a data frame. They are
             needed where regions without bounds make claims that vary.
-        inputs: Names of the inputs, in the order of the columns of an array.
+        inputs: Names of the inputs, in the order of the columns of an array. Of texts,
+            `who=ada` and `who=bob` are values of one category; name all it has.
         outputs: Names of the outputs.
         classes: All classes of the output, for rules about classes.
 
@@ -151,7 +151,7 @@ def find_conflict(
 
 
 def _at_fault(rules: Sequence[BoundRule], X: np.ndarray) -> Conflict | None:
-    X = each_once(snapped(X, rules[0].schema.inputs))
+    X = each_once(pick(X, rules[0].schema.choices))
     active = np.stack([well_inside(rule, X) for rule in rules], axis=1)
     asked = np.cumsum(active.sum(axis=1)) <= _MOST_QUESTIONS
     judge = Judge(rules)
@@ -164,11 +164,13 @@ def _at_fault(rules: Sequence[BoundRule], X: np.ndarray) -> Conflict | None:
 
 
 def _along_lines(rules: Sequence[BoundRule], X: np.ndarray) -> Conflict | None:
-    inputs = rules[0].schema.inputs
-    for column in sorted({one[-1] for rule in rules for one in rule.slopes}):
+    schema = rules[0].schema
+    # Between the values of a choice there is no input, and so no line.
+    free = {*free_columns(len(schema.inputs), schema.choices)}
+    for column in sorted({one[-1] for rule in rules for one in rule.slopes} & free):
         reach = X[:, column].min(initial=np.inf), X[:, column].max(initial=-np.inf)
         bases = across(rules, X, column, _MOST_LINES)
-        line = LineJudge(rules, column).find(snapped(bases, inputs), reach)
+        line = LineJudge(rules, column).find(pick(bases, schema.choices), reach)
         if line is not None:
             ends = (tuple(map(float, end)) for end in (line.start, line.end))
             return Conflict(line.rules, *ends)

@@ -114,25 +114,6 @@ def each_once(points: Points) -> Points:
     return points[np.sort(first)]
 
 
-def snapped(points: Points, names: Sequence[str]) -> Points:
-    """The same inputs, with one name in each column of names, as rows have.
-
-    >>> snapped(np.array([[0.9, 1.5, 7.0]]), ["who=a", "who=b", "x"]).tolist()
-    [[0.0, 1.0, 7.0]]
-    """
-    groups: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        column, sign, _ = name.partition("=")
-        if sign:
-            groups.setdefault(column, []).append(place)
-    points = points.copy()
-    for places in groups.values():
-        own = points[:, places]
-        chosen = np.argmax(own, axis=1)[:, None] == np.arange(len(places))
-        points[:, places] = own >= 0.5 if len(places) == 1 else chosen
-    return points
-
-
 def well_inside(rule: BoundRule, X: Points) -> Bool[np.ndarray, " _"]:
     """Whether a rule applies at each row; one about slopes, not at its very edge.
 
