@@ -97,6 +97,25 @@ def test_bytes_that_are_no_request_are_refused_at_once(studio, session, method, 
     assert studio.json(session) == before
 
 
+@pytest.mark.parametrize(
+    ("method", "route", "body", "said"),
+    [
+        ("POST", "/api/sessions", [], 'is []: send a JSON object, {"example": ...}.'),
+        ("POST", "/api/sessions", "x" * 90, "xxx...: send a JSON object"),
+        ("POST", "/api/sessions", {}, "example: this is missing."),
+        ("POST", "{}/fit", 5, 'is 5: send a JSON object, {"quick": ...}.'),
+        ("PUT", "{}", {"revision": 1, "document": 3}, "document: send a JSON object"),
+        ("POST", "{}/drawn", [], "the request: send a JSON object"),
+        ("POST", "{}/drawn", {}, "the request: send a JSON object with a kind."),
+        ("POST", "{}/drawn", {"kind": "x"}, "'forbid', 'band', 'curve'"),
+    ],
+)
+def test_a_refusal_says_what_to_send(studio, session, method, route, body, said):
+    status, _, content = studio.ask(route.format(session), body, method)
+    assert status == 422
+    assert said in json.loads(content)["error"]
+
+
 # Functions are drawn by another process, one after the other: fewer of those.
 @pytest.mark.parametrize(("method", "route"), JSON_ROUTES[:6])
 def test_wrong_values_are_refused_at_every_place(studio, session, method, route):

@@ -3,9 +3,9 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -13,10 +13,19 @@ from starlette.responses import JSONResponse, Response
 from ocbnn.core.errors import OcbnnError
 
 Handler = Callable[[Request], Awaitable[Response]]
+Model = TypeVar("Model", bound=BaseModel)
 
 _MOST_JSON, _MOST_HEARD = 4 * 2**20, 2**31
 # Pages nest four deep, and write whole numbers of 21 digits at most.
 _MOST_DEPTH, _MOST_DIGITS = 32, 40
+_MOST_SHOWN = 40
+# What pydantic calls by the names of our classes, or not at all.
+_PLAIN = {
+    "missing": "this is missing",
+    "model_type": "send a JSON object, {...}",
+    "model_attributes_type": "send a JSON object, {...}",
+    "union_tag_not_found": "send a JSON object with a kind",
+}
 
 
 class RefusedError(OcbnnError, ValueError):
@@ -40,8 +49,9 @@ def spoken(handler: Handler) -> Handler:
             return JSONResponse({"error": str(error)}, error.status)
         except ValidationError as error:
             first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            return JSONResponse({"error": f"{place}: {first['msg']}"}, 422)
+            place = ".".join(map(str, first["loc"])) or "the request"
+            said = _PLAIN.get(first["type"], first["msg"])
+            return JSONResponse({"error": f"{place}: {said.rstrip('.')}."}, 422)
         except OcbnnError as error:
             return JSONResponse({"error": str(error)}, 422)
         except (ClientDisconnect, asyncio.CancelledError):
@@ -59,6 +69,25 @@ async def sent_json(request: Request) -> Any:
     """
     content = await sent_bytes(request, _MOST_JSON, "the request is too large")
     return await run_in_threadpool(_plain, content)
+
+
+async def sent_as(request: Request, model: type[Model]) -> Model:
+    """A body that is a JSON object with a model's keys.
+
+    Raises:
+        RefusedError: When it is something else.
+        ValidationError: When a value is wrong.
+    """
+    said = await sent_json(request)
+    if not isinstance(said, dict):
+        keys = ", ".join(f'"{name}": ...' for name in model.model_fields)
+        shown = json.dumps(said)
+        if len(shown) > _MOST_SHOWN:
+            shown = f"{shown[:_MOST_SHOWN]}..."
+        raise RefusedError(
+            f"the request is {shown}: send a JSON object, {{{keys}}}.", 422
+        )
+    return model.model_validate(said)
 
 
 async def sent_bytes(request: Request, most: int, why: str) -> bytes:

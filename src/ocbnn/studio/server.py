@@ -24,7 +24,7 @@ from starlette.routing import Route
 
 from ocbnn.core.cores import cores
 from ocbnn.core.errors import OcbnnError
-from ocbnn.studio.asking import RefusedError, sent_bytes, sent_json, spoken
+from ocbnn.studio.asking import RefusedError, sent_as, sent_bytes, sent_json, spoken
 from ocbnn.studio.desk import Desk
 from ocbnn.studio.document import MOST_TEXT, Document, View
 from ocbnn.studio.drawing import Drawn, MovedBox, with_name
@@ -175,7 +175,7 @@ class Studio:
         return JSONResponse({**found, "limit": self._most_bytes})
 
     async def _new(self, request: Request) -> Response:
-        asked = _New.model_validate(await sent_json(request))
+        asked = await sent_as(request, _New)
         return JSONResponse(await run_in_threadpool(self._desk.new, asked.example))
 
     async def _upload(self, request: Request) -> Response:
@@ -191,7 +191,7 @@ class Studio:
 
     async def _save(self, request: Request) -> Response:
         session = self._session(request)
-        asked = _Saved.model_validate(await sent_json(request))
+        asked = await sent_as(request, _Saved)
         save = lambda: session.write(asked.document, asked.revision)
         try:
             revision = await run_in_threadpool(save)
@@ -216,7 +216,7 @@ class Studio:
     # Rules.
 
     async def _edit(self, request: Request) -> Response:
-        asked = _Edited.model_validate(await sent_json(request))
+        asked = await sent_as(request, _Edited)
         text = asked.text
         if asked.strength is not None:
             text = with_strength(text, asked.strength)
@@ -233,13 +233,13 @@ class Studio:
 
     async def _moved(self, request: Request) -> Response:
         session = self._session(request)
-        asked = _Moved.model_validate(await sent_json(request))
+        asked = await sent_as(request, _Moved)
         move = lambda: self._desk.moved(session, asked.text, asked.shape, asked.view)
         return JSONResponse(await run_in_threadpool(move))
 
     async def _layers(self, request: Request) -> Response:
         session = self._session(request)
-        view = _Viewed.model_validate(await sent_json(request)).view
+        view = (await sent_as(request, _Viewed)).view
         return JSONResponse(await run_in_threadpool(self._desk.layers, session, view))
 
     # Functions.
@@ -252,7 +252,7 @@ class Studio:
 
     async def _looked(self, request: Request, kind: str) -> Response:
         session = self._session(request)
-        view = _Viewed.model_validate(await sent_json(request)).view
+        view = (await sent_as(request, _Viewed)).view
         page = request.headers.get("x-page", "")
         try:
             return JSONResponse(await self._desk.look(page, kind, session, view))
@@ -261,7 +261,7 @@ class Studio:
 
     async def _fit(self, request: Request) -> Response:
         session = self._session(request)
-        asked = _Fitted.model_validate(await sent_json(request))
+        asked = await sent_as(request, _Fitted)
         await self._desk.fit(session, quick=asked.quick)
         return JSONResponse({})
 
