@@ -66,12 +66,10 @@ def python_code(
         f"inference={_inference(document, study)}",
         f"random_state={said.fit.seed!r}",
     ]
-    if data.categories:
-        groups = ", ".join(
-            f"[name for name in X if name.startswith({name + '='!r})]"
-            for name in data.categories
-        )
-        settings.append(f"choices=[one for one in [{groups}] if len(one) > 1]")
+    names = rows.schema.inputs
+    if rows.schema.choices:
+        groups = [[names[place] for place in group] for group in rows.schema.choices]
+        settings.append(f"choices={groups!r}")
     if said.network.scales is not None:
         settings.append(f"scales={said.network.scales!r}")
     if said.inference.batch_size is not None:
@@ -83,6 +81,9 @@ def python_code(
     refine = said.inference.refine
     inputs, output = list(data.inputs), list(data.output)
     asked = output if len(output) > 1 else output[0]
+    words = [*data.categories, *(output if study.is_classification else [])]
+    numbers = [name for name in inputs + output if name not in words]
+    has_codes = all(isinstance(one, int) for one in rows.schema.classes or [""])
     lines = [
         repr(f"{document.title}: the same fit in Python."),
         "",
@@ -93,14 +94,14 @@ def python_code(
         "",
         "import ocbnn",
         "",
-        # pandas alone would need yet another library to read it.
-        f"table = duckdb.read_parquet({data.file!r}).df()"
-        if is_parquet
-        else f"table = pd.read_csv({data.file!r}{_dialect(delimiter)})",
+        *_reading(data.file, delimiter, words, is_parquet=is_parquet),
+        f"table = table.mask(table.isin({list(MISSING)!r}))",
+        f"table = table.astype(dict.fromkeys({numbers!r}, float))",
+        *_levels(words),
         *([f"table = table.dropna(subset={inputs + output!r})"] * _drops(document)),
         f"X = table[{inputs!r}]",
         *_categories(document, rows),
-        f"y = table[{asked!r}]",
+        f"y = table[{asked!r}]{'.astype(int)' * has_codes}",
         "",
         f"model = ocbnn.{kind}(",
         *textwrap.indent(",\n".join([*settings, ""]), "    ").splitlines(),
@@ -134,10 +135,40 @@ def _drops(document: Document) -> bool:
     return document.data.missing == "drop"
 
 
-def _dialect(delimiter: str) -> str:
-    # pandas has other words for what is missing: a category may be called n/a.
-    missing = f", na_values={list(MISSING)!r}, keep_default_na=False"
-    return missing if delimiter == "," else f", sep={delimiter!r}{missing}"
+def _reading(
+    file: str, delimiter: str, words: list[str], *, is_parquet: bool
+) -> list[str]:
+    """Read all as text, as our tables do, whatever pandas would make of it."""
+    if is_parquet:
+        # pandas alone would need yet another library to read it.
+        source = f"duckdb.read_parquet({file!r})"
+        lines = [
+            f"texts = {source}.project('COLUMNS(*)::VARCHAR').df()[{words!r}]",
+            "texts = texts.apply(lambda column: column.str.strip(' '))",
+            "table = table.assign(**texts)",
+        ]
+        return [f"table = {source}.df()", *(lines if words else [])]
+    separator = "" if delimiter == "," else f", sep={delimiter!r}"
+    return [
+        f"table = pd.read_csv({file!r}{separator}, header=None, dtype=str, "
+        "keep_default_na=False, encoding='utf-8-sig')",
+        "table = table.apply(lambda column: column.str.strip(' '))",
+        "names = [name.strip() for name in table.iloc[0]]",
+        "table.columns = [name or f'unnamed_{i}' for i, name in enumerate(names, 1)]",
+        "table = table[1:]",
+    ]
+
+
+def _levels(words: list[str]) -> list[str]:
+    if not words:
+        return []
+    return [
+        f"for name in {words!r}:",
+        "    codes = pd.to_numeric(table[name], errors='coerce')",
+        "    codes = codes[(codes % 1 == 0) & (codes.abs() < 1e15)].astype('int64')",
+        "    # 1, 1.0 and 01 are one value.",
+        "    table[name] = codes.astype(str).reindex(table.index).fillna(table[name])",
+    ]
 
 
 def _categories(document: Document, rows: Rows) -> list[str]:
