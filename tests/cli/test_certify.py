@@ -132,6 +132,21 @@ def test_programs_read_what_went_wrong(fitted, ocbnn, tmp_path):
     assert json.loads(shown.out)["verified"] is False
 
 
+def test_programs_read_that_it_was_stopped_before_anything_was_decided(
+    fitted, ocbnn, monkeypatch
+):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ocbnn.cli.certify.opened", interrupted)
+    monkeypatch.setattr("ocbnn.cli.ending.os._exit", sys.exit)
+    shown = ocbnn("certify", fitted / "out", "--json")
+    assert shown.code == 130
+    assert json.loads(shown.out) == {"error": "stopped. Nothing was written."}
+    assert "stopped. Nothing was written." in shown.err
+    assert ocbnn("certify", fitted / "out").out == ""
+
+
 def test_progress_is_told_beside_the_result(fitted, ocbnn):
     ask = ("certify", fitted / "out", "--draws", "8", "--least", "0")
     shown = ocbnn(*ask)

@@ -57,7 +57,19 @@ def test_progress_counts_every_draw_once(model, small_steps):
         told = [n for word, n in watch.told[start:end] if word == "advance"]
         assert sum(told) == watch.told[start][1]
         assert len(told) > 2
-    assert 0 < watch.told[begun[1]][1] <= 40
+    left = watch.told[begun[1]][1]
+    assert 0 < left <= 40
+    first, last = [note for word, note in watch.told if word == "finish"]
+    assert first.startswith(f"{40 - left} of 40 questions decided at first sight")
+    assert first.endswith(f"; {left} need a closer look")
+    assert last == f"{left} questions looked at more closely"
+
+
+def test_one_question_is_spoken_of_as_one(model):
+    watch = Watch()
+    ocbnn.certify(model, BUMP, draws=1, progress=watch)
+    notes = [note for word, note in watch.told if word == "finish"]
+    assert notes[-1] == "1 question looked at more closely"
 
 
 @pytest.mark.parametrize("share", [0, 0.3, 0.6, 0.9])

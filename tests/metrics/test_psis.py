@@ -53,6 +53,16 @@ def test_equal_weights_are_worth_all_draws_and_one_huge_weight_none():
     assert smooth(alone).ess == pytest.approx(1.0)
 
 
+def test_weights_of_all_sizes_are_smoothed_without_a_warning():
+    logs = np.full(1000, -2000.0)
+    logs[:95] = np.linspace(-700.0, 0.0, 95)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = smooth(logs)
+    assert found.pareto_k > 100
+    assert np.isclose(np.exp(found.log_weights).sum(), 1.0)
+
+
 def test_a_wall_that_is_leaned_on_cannot_be_taken_away_by_weighting():
     # Draws that lean on a wall e^-u have weights e^u without it: a Pareto tail of one.
     prices = np.random.default_rng(0).exponential(size=4000)

@@ -101,7 +101,7 @@ def certify(
             else:
                 found = _checked(model, verify, at, {**settings, "out": out})
     except KeyboardInterrupt:
-        stop("stopped. Nothing was written.")
+        stop("stopped. Nothing was written.", as_json=as_json)
     is_whole = not (found.skipped or found.stopped)
     holds = is_whole and all(one.holds >= least for one in found)
     if as_json:

@@ -9,12 +9,16 @@ from typing import NoReturn
 
 import typer
 
+from ocbnn.cli.talk import show_json
+
 # Says its text unless it is told something first.
 _WITNESS = "import sys; sys.stdin.read() or sys.stderr.write(sys.argv[1])"
 
 
-def stop(message: str) -> NoReturn:
-    """Say so, and leave with the exit code of Ctrl-C."""
+def stop(message: str, *, as_json: bool = False) -> NoReturn:
+    """Say so, as an object, too, where asked; leave with the exit code of Ctrl-C."""
+    if as_json:
+        show_json({"error": message})
     leave(message, 130)
 
 

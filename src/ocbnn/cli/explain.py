@@ -44,7 +44,7 @@ def explain(
             found = opened(model).explain(rule, refit=asked)
             document, page = found.to_dict(), str(found)
     except KeyboardInterrupt:
-        stop("stopped.")
+        stop("stopped.", as_json=as_json)
     if as_json:
         show_json(document)
     else:

@@ -80,7 +80,7 @@ def fit(
                 say=note,
             )
     except KeyboardInterrupt:
-        stop(f"stopped. `ocbnn resume {out}` goes on.")
+        stop(f"stopped. `ocbnn resume {out}` goes on.", as_json=as_json)
     _show(found, as_json=as_json)
 
 
@@ -100,7 +100,7 @@ def resume(
         with spoken_warnings(), on_command_line(folder):
             found = go_on(folder, devices=_as_devices(devices), progress=True, say=note)
     except KeyboardInterrupt:
-        stop(f"stopped. `ocbnn resume {folder}` goes on.")
+        stop(f"stopped. `ocbnn resume {folder}` goes on.", as_json=as_json)
     _show(found, as_json=as_json)
 
 

@@ -43,7 +43,7 @@ def init(
         path = out or Path(data.name.split(".")[0] or "study").with_suffix(".toml")
         started = start_study(data, path, output=output, force=force)
     except KeyboardInterrupt:
-        stop("stopped. Nothing was written.")
+        stop("stopped. Nothing was written.", as_json=as_json)
     if as_json:
         show_json(started.document())
         return

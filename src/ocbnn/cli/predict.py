@@ -63,7 +63,7 @@ def predict(
             if out is None:
                 _copy_to_stdout(path)
     except KeyboardInterrupt:
-        stop("stopped. Nothing was written.")
+        stop("stopped. Nothing was written.", as_json=as_json)
     if out is None:
         return
     if as_json:
@@ -98,7 +98,7 @@ def check(
         with spoken_warnings():
             kept = check_rules(opened(model), data)
     except KeyboardInterrupt:
-        stop("stopped.")
+        stop("stopped.", as_json=as_json)
     holds = all(one.holds(most) for one in kept)
     if as_json:
         rules = [{**vars(one), "holds": one.holds(most)} for one in kept]

@@ -97,7 +97,9 @@ def fit_pareto(ordered: Float[np.ndarray, " tail"]) -> tuple[float, float]:
 def _pareto_quantile(share: np.ndarray, shape: float, scale: float) -> np.ndarray:
     if abs(shape) < 1e-12:
         return -scale * np.log1p(-share)
-    return scale * np.expm1(-shape * np.log1p(-share)) / shape
+    # Beyond the largest number is beyond the largest weight, which is where it ends.
+    with np.errstate(over="ignore"):
+        return scale * np.expm1(-shape * np.log1p(-share)) / shape
 
 
 def _finished(logs: LogWeights, shape: float) -> Smoothed:

@@ -91,8 +91,8 @@ def _where(rule: Any) -> Iterator[str]:
         yield f"Looked at wherever {listed(spoken, _MOST)}."
     if rule.cut:
         yield (
-            f"The rule sets no bounds for {listed(rule.cut, _MOST)}: there it was "
-            "looked at between those above, and is unknown beyond."
+            f"The rule does not bound {listed(rule.cut, _MOST)} on both sides: there "
+            "it was looked at between the bounds above, and is unknown beyond."
         )
     if rule.narrowed:
         yield (

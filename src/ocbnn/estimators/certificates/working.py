@@ -95,7 +95,8 @@ def _look(inquiries: Sequence[Inquiry], reporter: Reporter) -> None:
         while one.search.new:
             _tell(reporter, one.glance(), "at first sight")
     left = sum(one.search.left for one in inquiries)
-    reporter.finish(f"{total - left} of {total} questions decided at first sight")
+    rest = f"; {left} need{'s' * (left == 1)} a closer look" if left else ""
+    reporter.finish(f"{total - left} of {total} questions decided at first sight{rest}")
     if not left:
         return
     # How long one takes that must be divided says how long the others will.
@@ -103,7 +104,8 @@ def _look(inquiries: Sequence[Inquiry], reporter: Reporter) -> None:
     while waiting := [one for one in inquiries if one.search.is_open]:
         for one in waiting:
             _tell(reporter, one.divide(), "by a closer look")
-    reporter.finish(f"{left} questions looked at more closely")
+    word = "question" if left == 1 else "questions"
+    reporter.finish(f"{left} {word} looked at more closely")
 
 
 def _tell(reporter: Reporter, count: int, note: str) -> None:
