@@ -1,5 +1,6 @@
 """The commands for one's own table, in processes of their own: Ctrl-C, pipes, width."""
 
+import json
 import os
 import signal
 import subprocess
