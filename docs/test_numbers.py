@@ -92,7 +92,7 @@ SAID = [
     ("studio.md", f"at most {server.MOST_BYTES / 2**20:g} MiB"),
     ("studio.md", f"from {asking.DRAWS} draws"),
     ("studio.md", f"say nothing for {WORDS[LIMITS.head]} seconds are ended"),
-    ("studio.md", f"stand still for {WORDS[LIMITS.silence]} as well"),
+    ("studio.md", f"bodies that stand still for {WORDS[LIMITS.silence]}, and"),
     ("studio.md", f"at most {LIMITS.most} connections"),
     ("studio.md", f"at most {server._MOST_LISTENING} tabs"),
 ]
