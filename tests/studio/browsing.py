@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+# What a page shows in a moment takes longer where other work has the cores.
+expect.set_options(timeout=60_000)
 CHROMIUM = shutil.which("chromium")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 # Where pictures of every state go, for those who want to look at them.
