@@ -5,12 +5,15 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export MPLBACKEND := Agg
 # Most of a test's time goes into compiling programs that run for a moment. Pages of the
-# documentation run longer, and models of before hold numbers that users got; they and
+# documentation run longer, and stored models hold numbers that users got; they and
 # the slow suite are compiled as for users.
 QUICKLY := --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
-KEPT := tests/estimators/test_old_models.py
+KEPT := tests/estimators/test_stored_models.py
+# Modules imported from here count the lines that run, in all processes of a test run.
+COUNTED := PYTHONPATH="$(CURDIR)/build/lines$${PYTHONPATH:+:$$PYTHONPATH}"
+COVERAGE := $(BIN)/python -m tests.lines.coverage
 
-.PHONY: demo test test-slow check browser reproduce format lock clean help
+.PHONY: demo test coverage test-slow check browser reproduce format lock clean help
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,9 +27,15 @@ $(READY): requirements/lock.txt pyproject.toml
 demo: $(READY) ## reproduce one figure of the paper in about a minute
 	$(BIN)/ocbnn reproduce fig1-left --out results/demo
 
-test: check browser ## lint, types, layers, tests
-	XLA_FLAGS="$$XLA_FLAGS $(QUICKLY)" $(BIN)/python -m pytest -n 2 tests src --ignore=$(KEPT)
-	$(BIN)/python -m pytest -n 2 docs README.md $(KEPT)
+test: check browser ## lint, types, layers, tests, coverage
+	$(COVERAGE) start
+	$(COUNTED) XLA_FLAGS="$$XLA_FLAGS $(QUICKLY)" \
+	    $(BIN)/python -m pytest -n 2 --durations=10 tests src --ignore=$(KEPT)
+	$(COUNTED) $(BIN)/python -m pytest -n 2 --durations=10 docs README.md $(KEPT)
+	$(COVERAGE) report
+
+coverage: ## the map of the last `make test` again, also while it runs
+	@$(COVERAGE) report
 
 test-slow: $(READY) browser ## the tests that take minutes
 	$(BIN)/python -m pytest -n 2 -m slow

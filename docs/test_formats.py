@@ -24,7 +24,7 @@ def told(head: str) -> list[str]:
     return re.findall(r"`([^`]+)`", " ".join(cells))
 
 
-@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 def test_every_key_and_array_of_a_saved_model_is_told(tmp_path: Path) -> None:
     X = np.random.default_rng(0).random((12, 2))
     plan = ocbnn.SVGD(particles=30, iterations=2)

@@ -11,33 +11,29 @@ import pytest
 import typer
 
 import ocbnn
+from ocbnn import errors
+from ocbnn.analysis import explanation, rule_removal, run_numbers
 from ocbnn.bench.suite import CASES
+from ocbnn.certificates import arguments
+from ocbnn.claims.edge import MARGIN, MOST_OF_ROOM, TOLERANCE
 from ocbnn.cli.app import app
-from ocbnn.core import errors
 from ocbnn.core.units import Units
 from ocbnn.datasets.uci import uci as load
-from ocbnn.estimators import (
-    Refinement,
-    explaining,
-    holding,
-    refining,
-    run_numbers,
-    streams,
-    without,
-)
-from ocbnn.estimators.certificates import asking
-from ocbnn.estimators.reference import REFERENCE_INPUTS
+from ocbnn.estimators import Refinement
+from ocbnn.fitted import streams
+from ocbnn.fitted.record import REFERENCE_INPUTS
 from ocbnn.inference import PLANS, choice, layout, progress, verdict
-from ocbnn.metrics import held
-from ocbnn.projects import parts
+from ocbnn.metrics import hard_rules
+from ocbnn.projects import data_split
+from ocbnn.refinement import hard, rounds
 from ocbnn.studies import toy_runs, uci
 from ocbnn.studies.base import Request
 from ocbnn.studies.toys import TOYS
 from ocbnn.studio import connections, server
-from ocbnn.tables import packed, source, table
+from ocbnn.tables import decompression, source, table
 
 DOCS = Path(__file__).parent
-REFINED, LIMITS = Refinement(), connections.Patience()
+REFINED, LIMITS = Refinement(), connections.ConnectionLimits()
 WORDS = {10: "ten", 20: "twenty", 120: "two minutes"}
 
 
@@ -48,16 +44,19 @@ def plain(page: str) -> str:
 
 
 SAID = [
-    ("hard.md", f"Of fresh points {holding.LOOKED_AT:,} are drawn"),
-    ("hard.md", f"Fewer than {held.LEAST_DRAWS} draws, or weights that make them"),
-    ("hard.md", f"fewer than {held.LEAST_ESS:g} of equal weight"),
-    ("reference.md", f"at least {refining._WALKERS_PER_INPUT} where its points"),
-    ("reference.md", f"walk, else {refining._POINTS_PER_INPUT})"),
+    ("hard.md", f"Of fresh points {hard.LOOKED_AT:,} are drawn"),
+    (
+        "hard.md",
+        f"Fewer than {hard_rules.LEAST_DRAWS} draws, or weights that make them",
+    ),
+    ("hard.md", f"fewer than {hard_rules.LEAST_ESS:g} of equal weight"),
+    ("reference.md", f"at least {rounds._WALKERS_PER_INPUT} where its points"),
+    ("reference.md", f"walk, else {rounds._POINTS_PER_INPUT})"),
     ("reference.md", f"and {choice.BATCH} of memory-mapped arrays"),
     ("firm.md", f"slack from {REFINED.starts} places of the region"),
     ("firm.md", f"worst input, and {REFINED.test_points} fresh points"),
-    ("firm.md", f"a factor of {refining._FACTOR:g} in rounds"),
-    ("firm.md", f"to {refining._MOST:g} times at most"),
+    ("firm.md", f"a factor of {rounds._FACTOR:g} in rounds"),
+    ("firm.md", f"to {rounds._MOST:g} times at most"),
     ("inference.md", f"Up to {choice._SMALL:,.0f} multiplications in one gradient"),
     ("inference.md", f"up to {choice._LARGE / 1e6:g} million MCLMC"),
     ("inference.md", f"SGHMC with batches of {choice.BATCH} rows"),
@@ -73,24 +72,31 @@ SAID = [
     ("diagnostics.md", f"at least {verdict.LEAST_ENERGY}: energies change freely"),
     ("diagnostics.md", f"at most {run_numbers._MOST_CUT_OFF * 100:g} %"),
     ("diagnostics.md", f"within {run_numbers._EVIDENCE_APART:g} of each other"),
-    ("explain.md", f"where its strength is at most {without._MILD:g}"),
-    ("explain.md", f"take no more than {WORDS[explaining.PATIENCE]}"),
+    ("method.md", f"it is {100 * TOLERANCE:g} % of the"),
+    ("method.md", f"$m_{{jk}} = {MARGIN:g}\\, t_{{jk}}$"),
+    ("rules.md", f"inwards by two tolerances, {100 * MARGIN * TOLERANCE:g} % of the"),
+    (
+        "rules.md",
+        f"no more than {'a tenth' if MOST_OF_ROOM == 0.1 else ''} of the room",
+    ),
+    ("explain.md", f"has a strength of at most {rule_removal._MILD:g}"),
+    ("explain.md", f"take no more than {WORDS[explanation.PATIENCE]}"),
     ("scaling.md", f"less than {layout._WAIT * 1e6:g} microseconds of work"),
     ("scaling.md", f"({layout._WAIT_BATCHED * 1e6:g} for algorithms that draw"),
     ("scaling.md", f"at {layout._CORE_SPEED / 1e9:g} billion operations"),
     ("scaling.md", f"{streams.LOOKED_AT:,} rows for all the rest"),
     ("saving.md", f"keeps the {streams.LOOKED_AT:,} that its reports look at"),
-    ("certificates.md", f"evenly chosen; {asking.DRAWS} when left out"),
-    ("certificates.md", f"`boxes={asking.BOXES}`"),
-    ("certificates.md", f"`confidence={asking.CONFIDENCE}`"),
-    ("command-line.md", f"It looks at {asking.DRAWS} draws"),
-    ("command-line.md", f"at most about {parts._MOST_SCORED:,} are scored"),
+    ("certificates.md", f"evenly chosen; {arguments.DRAWS} when left out"),
+    ("certificates.md", f"`boxes={arguments.BOXES}`"),
+    ("certificates.md", f"`confidence={arguments.CONFIDENCE}`"),
+    ("command-line.md", f"It looks at {arguments.DRAWS} draws"),
+    ("command-line.md", f"at most about {data_split._MOST_SCORED:,} are scored"),
     ("command-line.md", f"at most {table.MOST_COLUMNS:,} columns"),
     ("command-line.md", f"at most {source._MOST_NAME:,} characters"),
-    ("command-line.md", f"more than {packed._RATIO} times its size"),
-    ("command-line.md", f"for {WORDS[explaining.PATIENCE]} at most"),
+    ("command-line.md", f"more than {decompression._RATIO} times its size"),
+    ("command-line.md", f"for {WORDS[explanation.PATIENCE]} at most"),
     ("studio.md", f"at most {server.MOST_BYTES / 2**20:g} MiB"),
-    ("studio.md", f"from {asking.DRAWS} draws"),
+    ("studio.md", f"from {arguments.DRAWS} draws"),
     ("studio.md", f"say nothing for {WORDS[LIMITS.head]} seconds are ended"),
     ("studio.md", f"bodies that stand still for {WORDS[LIMITS.silence]}, and"),
     ("studio.md", f"at most {LIMITS.most} connections"),
@@ -135,7 +141,10 @@ def test_usual_settings_of_plans_are_those_told() -> None:
 def test_usual_settings_of_rules_are_those_told() -> None:
     usual = {f.name: f.default for f in dataclasses.fields(ocbnn.Rule)}
     told = {row[0]: row[1] for row in rows("rules.md", "| setting | usual | for |")}
-    assert float(told["`strength`"]) == usual["strength"]
+    assert told["`strength`"] == f"`{usual['strength']}`"
+    assert told["`tolerance`"] == f"{100 * TOLERANCE:g} % of the spread"
+    assert usual["tolerance"] is usual["form"] is None
+    assert ocbnn.rule("y > 0").is_indicator is (told["`form`"] == "`indicator`")
     assert float(told["`points`"]) == usual["points"]
     assert told["`per`"] == f"`{usual['per']}`"
     both = told["`allowed`, `forbidden`"].split(", ")

@@ -18,11 +18,11 @@ import ocbnn
 from ocbnn.cli.app import CODES
 from ocbnn.core import versions
 from ocbnn.inference import PLANS
+from ocbnn.language.words import FUNCTIONS, KEYWORDS
 from ocbnn.priors import make_term
 from ocbnn.projects.keys import key_rows
 from ocbnn.projects.sections import RuleEntry
 from ocbnn.rules.parse import OPTIONS
-from ocbnn.rules.words import FUNCTIONS, KEYWORDS
 from ocbnn.studies import (
     clinical,
     measures,

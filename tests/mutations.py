@@ -6,7 +6,7 @@ Every stream of inputs follows from a stated seed, so a fault can be met again.
 import json
 import time
 
-from ocbnn.core.errors import OcbnnError
+from ocbnn.errors import OcbnnError
 
 QUICK = [(0, 2_000)]  # a seed, and how many inputs
 FULL = [(seed, 12_500) for seed in range(1, 9)]

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from ocbnn.core.errors import InferenceError
+from ocbnn.errors import InferenceError
 from ocbnn.inference import HMC, MCLMC, Algorithm, Ensemble, Plan
 from ocbnn.testing import check_algorithm
 

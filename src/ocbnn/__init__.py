@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ocbnn import (
+        analysis as analysis,
+        certificates as certificates,
+        claims as claims,
         core as core,
         datasets as datasets,
+        errors as errors,
         estimators as estimators,
+        fitted as fitted,
         inference as inference,
+        language as language,
         metrics as metrics,
         networks as networks,
         plots as plots,
@@ -56,6 +62,8 @@ if TYPE_CHECKING:
         MLP as MLP,
         Applied as Applied,
         EquinoxNetwork as EquinoxNetwork,
+        LearnedScales as LearnedScales,
+        ScaledNetwork as ScaledNetwork,
     )
     from ocbnn.posterior import (
         Categorical as Categorical,
@@ -69,6 +77,7 @@ if TYPE_CHECKING:
         bind as bind,
         custom as custom,
         d as d,
+        derivative as derivative,
         expect as expect,
         forbid as forbid,
         functions as functions,
@@ -83,13 +92,13 @@ __version__ = "0.1.0"
 # Rooms are opened when a name is first asked for, so that `import ocbnn` does nothing
 # and costs nothing; above is the same list for type checkers and editors.
 _HOMES = {
-    "ocbnn.rules": "Rule Schema bind custom d expect forbid functions inputs outputs "
-    "require",
+    "ocbnn.rules": "Rule Schema bind custom d derivative expect forbid functions "
+    "inputs outputs require",
     "ocbnn.estimators": "OCBNNClassifier OCBNNRegressor Refinement certify load "
     "rule_factor verify",
     "ocbnn.inference": "HMC MCLMC NUTS SGHMC SGLD SMC SVGD VI AdjustedMCLMC Algorithm "
     "Draws Ensemble Laplace Plan WarmStart sample",
-    "ocbnn.networks": "MLP Applied EquinoxNetwork",
+    "ocbnn.networks": "MLP Applied EquinoxNetwork LearnedScales ScaledNetwork",
     "ocbnn.posterior": "Categorical GaussianNoise Target",
     "ocbnn.priors": "WeightPrior",
 }
@@ -99,7 +108,8 @@ _WHERE = {
 _WHERE["rule"] = ("ocbnn.rules", "parse_rule")
 # Rooms that can be gone through by name.
 _ROOMS = (
-    *("core", "datasets", "estimators", "inference", "metrics", "networks", "plots"),
+    *("analysis", "certificates", "claims", "core", "datasets", "errors", "estimators"),
+    *("fitted", "inference", "language", "metrics", "networks", "plots"),
     *("posterior", "predictive", "priors", "rules", "testing"),
 )
 

@@ -13,7 +13,7 @@ from ocbnn.bench import (
     hmc,
     memory,
     nuts,
-    others,
+    other_libraries,
     predict,
     problems,
     products,
@@ -119,7 +119,7 @@ def test_a_hundred_rules_are_of_several_kinds_and_have_their_points():
 def test_every_case_runs_and_finds_numbers(case, monkeypatch):
     monkeypatch.setattr(predict, "_WIDTHS", (3, 4, 2))
     monkeypatch.setattr(predict, "_PRODUCT_ROWS", 16)
-    monkeypatch.setattr(nuts, "_EFFORT", others.Effort(2, 20, 20, 0.8))
+    monkeypatch.setattr(nuts, "_EFFORT", other_libraries.Effort(2, 20, 20, 0.8))
     found = list(case())
     assert found
     for one in found:
@@ -130,8 +130,8 @@ def test_every_case_runs_and_finds_numbers(case, monkeypatch):
 def test_the_cases_of_processes_and_other_libraries_run_daily_in_short(monkeypatch):
     monkeypatch.setattr(start, "_CODE", dict.fromkeys(start._CODE, "pass"))
     monkeypatch.setattr(start, "_FIT", "pass")
-    monkeypatch.setattr(nuts, "_EFFORT", others.Effort(2, 20, 20, 0.8))
-    first = lambda *args: islice(others.others(*args), 1)
+    monkeypatch.setattr(nuts, "_EFFORT", other_libraries.Effort(2, 20, 20, 0.8))
+    first = lambda *args: islice(other_libraries.others(*args), 1)
     monkeypatch.setattr(nuts, "others", first)
     found = [*start.beginnings("start", 1), *nuts.beside_others("nuts", 1)]
     assert {one.case for one in found} == {"start", "nuts"}

@@ -101,7 +101,7 @@ def test_what_cannot_be_asked_is_said_in_words_of_the_command_line(fitted, ocbnn
 def test_whether_the_file_can_be_written_is_seen_before_anything_is_proved(
     fitted, ocbnn, rows, monkeypatch
 ):
-    monkeypatch.setattr("ocbnn.projects.certifying.prove", None)
+    monkeypatch.setattr("ocbnn.projects.certificates.prove", None)
     for out, said in (
         (".", "this is a folder. Name a file in it: certificate.json"),
         ("/", "this is a folder"),
@@ -139,7 +139,7 @@ def test_programs_read_that_it_was_stopped_before_anything_was_decided(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("ocbnn.cli.certify.opened", interrupted)
-    monkeypatch.setattr("ocbnn.cli.ending.os._exit", sys.exit)
+    monkeypatch.setattr("ocbnn.cli.exits.os._exit", sys.exit)
     shown = ocbnn("certify", fitted / "out", "--json")
     assert shown.code == 130
     assert json.loads(shown.out) == {"error": "stopped. Nothing was written."}
@@ -168,13 +168,11 @@ def test_draws_are_a_number_or_all(fitted, ocbnn):
 def test_ctrl_c_leaves_what_was_decided_until_then(
     fitted, ocbnn, tmp_path, monkeypatch
 ):
-    def interrupted(inquiries, _):
-        inquiries[0].glance()  # and then a person had enough
+    def interrupted(proofs, _):
+        proofs[0].glance()  # and then a person had enough
 
-    monkeypatch.setattr(
-        "ocbnn.estimators.certificates.certifying.work_through", interrupted
-    )
-    monkeypatch.setattr("ocbnn.cli.ending.os._exit", sys.exit)
+    monkeypatch.setattr("ocbnn.certificates.certification.decide_all", interrupted)
+    monkeypatch.setattr("ocbnn.cli.exits.os._exit", sys.exit)
     model, out = fitted / "out", tmp_path / "so far.json"
     shown = ocbnn("certify", model, "--draws", "8", "--out", out, "--json")
     assert shown.code == 130

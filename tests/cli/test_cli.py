@@ -75,7 +75,7 @@ def test_an_unwritable_folder_is_named(ocbnn, tmp_path):
     assert str(blocker) in shown.err
 
 
-@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 def test_a_study_runs_without_a_terminal(ocbnn, monkeypatch, tmp_path):
     make_tiny(monkeypatch)
     out = tmp_path / "made" / "for me"

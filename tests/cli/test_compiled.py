@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from ocbnn.core.compiled import cache_folder, keep_compiled
+from ocbnn.core.compilation_cache import cache_folder, keep_compiled
 
 NAME = "JAX_COMPILATION_CACHE_DIR"
 

@@ -11,7 +11,7 @@ import pytest
 
 import ocbnn as library
 from ocbnn.cli.distributed import ADDRESS, COUNT, NUMBER, settings
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from tests.cli.conftest import STUDY, write_rows
 from tests.cli.test_cli import run
 from tests.cli.test_processes import LISTENING

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import ocbnn as library
-from ocbnn.core.errors import StorageError
-from ocbnn.estimators import explaining, without
+from ocbnn.analysis import explanation, rule_removal
+from ocbnn.errors import StorageError
 from tests.cli.conftest import STUDY
 
 
 def test_advice_is_a_command_and_not_a_call(fitted, ocbnn, monkeypatch):
-    nothing = without.Removal(np.zeros(60), np.inf, False)
-    monkeypatch.setattr(explaining, "removal", lambda *_: nothing)
+    nothing = rule_removal.RemovalWeights(np.zeros(60), np.inf, False)
+    monkeypatch.setattr(explanation, "removal", lambda *_: nothing)
     name = "high on the right"
     shown = ocbnn("explain", fitted / "out", "--rule", name, "--no-refit")
     said = " ".join(shown.out.split())

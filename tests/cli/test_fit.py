@@ -1,10 +1,8 @@
 """`ocbnn fit`, `resume` and `report` on a person's own table."""
 
 import json
-import os
 import re
 import shutil
-import signal
 import sys
 import tomllib
 
@@ -12,8 +10,9 @@ import pytest
 
 import ocbnn as library
 from ocbnn.inference import lane
-from ocbnn.inference.progress import _Plain
+from ocbnn.inference.progress import _LineReporter
 from tests.cli.conftest import STUDY, write_rows
+from tests.ctrl_c import keyboard
 
 
 @pytest.fixture
@@ -80,27 +79,26 @@ steps = 5
 @pytest.fixture
 def ctrl_c(monkeypatch):
     """Presses Ctrl-C once after the second report of moves, as on a terminal."""
-    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     told = []
 
     def advance(self, count, note):
         told.append(note)
         if len(told) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+            press()
 
     def stop(message):  # which ends a process of its own outright
         print(message, file=sys.stderr)
         sys.exit(130)
 
     monkeypatch.setattr("ocbnn.cli.fit.stop", stop)
-    monkeypatch.setattr(_Plain, "advance", advance)
+    monkeypatch.setattr(_LineReporter, "advance", advance)
     monkeypatch.setattr(lane, "_CHUNK_SECONDS", 0.0)
-    yield
-    signal.signal(signal.SIGINT, usual)
+    with keyboard() as press:
+        yield
 
 
-@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.CheckpointWarning")
-@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.errors.CheckpointWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 def test_a_population_that_is_stopped_is_kept_and_goes_on(folder, ocbnn, ctrl_c):
     text = STUDY.partition("[inference]")[0] + SMC
     assert tomllib.loads(text)["inference"]["particles"] == 40

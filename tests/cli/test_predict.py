@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ocbnn as library
-from ocbnn.projects import predicting
+from ocbnn.projects import predictions
 from ocbnn.tables import open_table
 
 NEW = "colour,x,note\nred,0.5,first\nblue,,gap\nblue,-1,second\n"
@@ -26,7 +26,7 @@ def test_predictions_stand_beside_the_rows_they_belong_to(
     fitted, new, ocbnn, monkeypatch
 ):
     # Blocks smaller than the table, whose edges must not show.
-    monkeypatch.setattr(predicting, "BLOCK", 2)
+    monkeypatch.setattr(predictions, "BLOCK", 2)
     shown = ocbnn("predict", fitted / "out", new, "--interval", "0.5")
     assert shown.code == 0, shown.err
     rows = list(csv.DictReader(io.StringIO(shown.out)))
@@ -143,7 +143,7 @@ def test_columns_are_found_by_name_in_python_too(fitted):
     import pandas as pd
 
     from ocbnn import load
-    from ocbnn.core.errors import DataError
+    from ocbnn.errors import DataError
 
     model = load(fitted / "out" / "model.ocbnn")
     rows = pd.DataFrame({"x": [0.5, 1.0], "colour=red": [1, 0], "colour=blue": [0, 1]})
@@ -195,10 +195,10 @@ def test_rules_are_explained_in_words_and_for_programs(fitted, ocbnn):
 def test_a_rule_that_does_not_hold_gives_an_exit_code_of_its_own(
     fitted, ocbnn, monkeypatch
 ):
-    from ocbnn.projects import checking
+    from ocbnn.projects import rule_checks
 
-    broken = checking.Kept("up", "up: y >= 0", 0.2)
-    monkeypatch.setattr(checking, "check", lambda *_: [broken])
+    broken = rule_checks.RuleCheckResult("up", "up: y >= 0", 0.2)
+    monkeypatch.setattr(rule_checks, "check", lambda *_: [broken])
     shown = ocbnn("check", fitted / "out")
     assert shown.code == 3
     assert "BROKEN  up" in shown.out

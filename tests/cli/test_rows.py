@@ -60,6 +60,6 @@ def test_rows_beyond_the_limits_are_those_of_the_table(tmp_path, ocbnn):
 def test_a_saved_fit_knows_the_rows_of_its_table(fitted):
     model = library.load(fitted / "out" / "model.ocbnn")
     observed = outputs(fitted / "rows.csv")
-    own = [observed[name] for name in model._row_names]
+    own = [observed[name] for name in model.fitted_.rows.names]
     assert len(own) == 29
-    np.testing.assert_array_equal(own, model._Y[:, 0])
+    np.testing.assert_array_equal(own, model.fitted_.rows.Y[:, 0])

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import ocbnn as library
-from ocbnn.core.errors import DataError
-from ocbnn.projects import parts, streaming
+from ocbnn.errors import DataError
+from ocbnn.projects import data_split, streaming
 from tests.cli.conftest import STUDY, write_rows
 
 SVGD = 'algorithm = "svgd"\nparticles = 10\niterations = 20\nbatch_size = 8'
@@ -129,16 +129,16 @@ hidden = [3]
 
 
 def test_rows_beyond_a_million_are_held_out_by_chance(monkeypatch):
-    monkeypatch.setattr(parts, "_ORDERED", 1000)
-    monkeypatch.setattr(parts, "_MOST_SCORED", 300)
-    marks = parts.mark(5000, 0.2, seed=0)
+    monkeypatch.setattr(data_split, "_ORDERED", 1000)
+    monkeypatch.setattr(data_split, "_MOST_SCORED", 300)
+    marks = data_split.mark(5000, 0.2, seed=0)
     assert 900 < (~marks.fitted).sum() < 1100
     assert 240 < marks.scored.sum() < 360
     assert not (marks.fitted & marks.scored).any()
-    bare = parts.mark(5000, 0.0, seed=0)
+    bare = data_split.mark(5000, 0.0, seed=0)
     assert bare.fitted.all()
     assert 1800 < bare.scored.sum() < 2200
-    few = parts.mark(900, 0.5, seed=0)
+    few = data_split.mark(900, 0.5, seed=0)
     assert ((~few.fitted).sum(), few.scored.sum()) == (450, 300)
 
 
@@ -229,5 +229,5 @@ def test_fifty_million_rows_are_fitted_in_two_gibibytes(tmp_path):
 def test_a_streamed_fit_knows_the_rows_of_its_table(whole):
     model = library.load(whole / "out" / "model.ocbnn")
     lines = (whole / "rows.csv").read_text().splitlines()
-    own = [float(lines[name].split(",")[3]) for name in model._row_names]
-    np.testing.assert_array_equal(own, model._Y[:, 0])
+    own = [float(lines[name].split(",")[3]) for name in model.fitted_.rows.names]
+    np.testing.assert_array_equal(own, model.fitted_.rows.Y[:, 0])

@@ -1,5 +1,6 @@
-"""Ctrl-C that falls into a callback, where Python ignores exceptions."""
+"""Ctrl-C: a flag where code looks for it, and never lost in a callback."""
 
+import os
 import signal
 import sys
 import threading
@@ -7,7 +8,7 @@ import time
 
 import pytest
 
-from ocbnn.core.interrupts import kept_interrupts
+from ocbnn.core.interrupts import StopRequest, interrupts_ask, kept_interrupts
 
 
 class Callback:
@@ -59,3 +60,44 @@ def test_other_threads_leave_the_hook_alone():
     thread.start()
     thread.join(timeout=10)
     assert seen == [before]
+
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_the_first_ctrl_c_asks_to_stop_and_raises_nothing():
+    stop = StopRequest()
+    with interrupts_ask(stop):
+        assert not stop.is_set()
+        press()
+        assert stop.is_set()
+
+
+def test_a_second_ctrl_c_is_raised_at_once():
+    stop = StopRequest()
+    with interrupts_ask(stop):
+        press()
+        assert stop.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            press()
+
+
+def test_a_ctrl_c_that_nobody_looked_for_is_raised_at_the_end():
+    with pytest.raises(KeyboardInterrupt), interrupts_ask(StopRequest()):
+        press()
+
+
+def test_pythons_own_handler_is_back_afterwards():
+    with interrupts_ask(StopRequest()):
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_the_callers_own_is_left_alone():
+    heard, stop = [], StopRequest()
+    signal.signal(signal.SIGINT, lambda *_: heard.append("mine"))
+    with interrupts_ask(stop):
+        press()
+        assert not stop.is_set()
+    assert heard == ["mine"]

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from ocbnn.core.errors import RegionError
 from ocbnn.core.points import (
     BoxPoints,
     OwnPoints,
@@ -14,6 +13,7 @@ from ocbnn.core.points import (
     rejection_pool,
     sobol,
 )
+from ocbnn.errors import RegionError
 
 LOWER, UPPER = np.array([-3.0, 10.0, 0.0]), np.array([-1.0, 20.0, 0.5])
 

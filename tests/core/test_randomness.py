@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import SettingError
 from ocbnn.core.randomness import key_from, numpy_generator
+from ocbnn.errors import SettingError
 
 
 def numbers(random_state):

@@ -9,7 +9,6 @@ import duckdb
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import DataError, SettingError
 from ocbnn.datasets.clinical import (
     FEATURES,
     build as build_module,
@@ -17,6 +16,7 @@ from ocbnn.datasets.clinical import (
     impute,
     read_windows,
 )
+from ocbnn.errors import DataError, SettingError
 from ocbnn.tables.database import database, run
 from tests.datasets.tiny_mimic import (
     LEVOPHED,

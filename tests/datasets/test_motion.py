@@ -6,7 +6,6 @@ import h5py
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import DataError, SettingError
 from ocbnn.datasets.kratzer import load_kratzer
 from ocbnn.datasets.motion import (
     ANGLES,
@@ -15,6 +14,7 @@ from ocbnn.datasets.motion import (
     load_reaches,
     make_states,
 )
+from ocbnn.errors import DataError, SettingError
 
 HEADER = ",".join(("trajectory", "frame", *ANGLES))
 

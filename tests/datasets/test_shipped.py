@@ -2,9 +2,9 @@ import shutil
 
 import pytest
 
-from ocbnn.core.errors import DataError
 from ocbnn.datasets import shipped as module
 from ocbnn.datasets.shipped import shipped
+from ocbnn.errors import DataError
 
 
 def test_every_shipped_file_is_listed_and_unchanged():

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import SettingError
 from ocbnn.datasets.uci import SPLITS, TABLES, split, uci
+from ocbnn.errors import SettingError
 
 SHAPES = {"yacht": (308, 6), "concrete": (1030, 8), "energy": (768, 8)}
 

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 import ocbnn
-from ocbnn.core.errors import InferenceWarning
+from ocbnn.errors import InferenceWarning
 from tests.estimators.usual import CHAINS, X
 
 RULES = ("up: if 3 <= x <= 4 then y >= 0", "cap: y <= 3 [sampler=like-data]")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from ocbnn import NUTS, SVGD, OCBNNClassifier, OCBNNRegressor
-from ocbnn.core.errors import MissingPackageError
+from ocbnn.errors import MissingPackageError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it announces its own next generation
@@ -60,12 +60,12 @@ def test_every_group_has_its_names_shapes_and_coordinates(model, data):
 
 def test_values_are_those_of_the_draws(model, data):
     at = np.stack([np.asarray(data["posterior"]["dose"])], axis=1)
-    functions = model._predictive.functions(at)[..., 0]
+    functions = model.fitted_.predictive.functions(at)[..., 0]
     assert np.allclose(np.asarray(data["posterior"]["f"]).reshape(120, 20), functions)
 
 
 def test_log_likelihoods_are_densities_in_the_users_units(model, data):
-    mean = model._predictive.functions(x[:, None])[..., 0]
+    mean = model.fitted_.predictive.functions(x[:, None])[..., 0]
     sd = model.noise_
     gap = (np.sin(x)[None] - mean) / sd
     expected = -0.5 * gap**2 - np.log(sd) - 0.5 * np.log(2 * np.pi)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import ocbnn
-from ocbnn.core.errors import CertificateError, DataError, SettingError, StorageError
-from ocbnn.estimators.certificates.certificate import Place
-from ocbnn.estimators.certificates.certifying import digest, prove
-from ocbnn.estimators.certificates.file import read
+from ocbnn.certificates.certificate import Place
+from ocbnn.certificates.certification import digest, prove
+from ocbnn.certificates.file import read
+from ocbnn.errors import CertificateError, DataError, SettingError, StorageError
 from tests.estimators.certified import certified_model
 
 HIGH = "high: if 3 <= x <= 4 then y >= 0.3"
@@ -38,7 +38,7 @@ def local(model):
     """Around rows: one outside the region, one without a value."""
     rows = np.array([[3.1], [0.0], [3.5], [np.nan], [3.9]])
     return prove(
-        model,
+        model.fitted_,
         "up",
         rows=rows,
         tolerance=0.05,
@@ -63,7 +63,7 @@ def test_a_certificate_is_checked_again_from_its_file(
 
 def test_a_saved_model_has_the_digest_of_the_model(model, tmp_path):
     model.save(tmp_path / "model.ocbnn")
-    assert digest(ocbnn.load(tmp_path / "model.ocbnn")) == digest(model)
+    assert digest(ocbnn.load(tmp_path / "model.ocbnn").fitted_) == digest(model.fitted_)
 
 
 def test_without_data_a_certificate_still_stands(model, every, tmp_path):
@@ -72,12 +72,12 @@ def test_without_data_a_certificate_still_stands(model, every, tmp_path):
 
 
 def test_the_digest_tells_strengths_of_rules_apart(model):
-    firm = certified_model()
-    firm.rules_ = tuple(
+    firm = tuple(
         ocbnn.bind(str(b.rule).split(" [")[0] + " [strength=firm]", model.schema_)
         for b in model.rules_
     )
-    assert digest(firm) != digest(model)
+    other = dataclasses.replace(model.fitted_, rules=firm)
+    assert digest(other) != digest(model.fitted_)
 
 
 def _changed(certificate, **changes):

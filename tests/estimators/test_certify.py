@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ocbnn
-from ocbnn.core.errors import (
+from ocbnn.errors import (
     CertificateError,
     DataError,
     InferenceWarning,

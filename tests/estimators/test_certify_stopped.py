@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import ocbnn
-from ocbnn.core.errors import CertificateError, SettingError
-from ocbnn.estimators.certificates.asking import DRAWS
-from ocbnn.estimators.certificates.working import spread
+from ocbnn.certificates.arguments import DRAWS
+from ocbnn.certificates.proof_run import spread
+from ocbnn.errors import CertificateError, SettingError
+from ocbnn.projects.command_advice import on_command_line
 from tests.estimators.certified import certified_model
 from tests.inference.walks import Quiet
 
@@ -119,8 +120,11 @@ def test_some_draws_are_looked_at_unless_all_are_asked_for(model):
     assert (len(few.draws), few.available) == (50, 200)
     page = " ".join(str(few).split())
     assert "Looked at 50 of the model's 200 draws, evenly chosen." in page
-    assert "--draws all" in page
-    assert "--draws all" not in str(found)
+    assert 'ask for all draws: draws="all".' in page
+    assert "ask for all draws" not in str(found)
+    command = " ".join(few.to_text(on_command_line("model.ocbnn")).split())
+    assert "ask for all draws: `--draws all`." in command
+    assert "draws=" not in command
     for wrong in ("every", 0, True):
         with pytest.raises(SettingError, match='or draws="all" for every one'):
             ocbnn.certify(model, "up", draws=wrong)

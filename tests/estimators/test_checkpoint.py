@@ -5,7 +5,7 @@ import pytest
 
 import ocbnn
 from ocbnn import HMC, OCBNNClassifier, OCBNNRegressor
-from ocbnn.core.errors import CheckpointError, SettingError
+from ocbnn.errors import CheckpointError, SettingError
 from ocbnn.inference import lane
 from tests.inference.walks import CrashAfter, CrashError, bits
 
@@ -21,7 +21,7 @@ def make(kind, folder, **settings):
     )
 
 
-@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 @pytest.mark.parametrize(
     "kind",
     [OCBNNRegressor, pytest.param(OCBNNClassifier, marks=pytest.mark.slow)],

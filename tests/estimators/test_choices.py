@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import ocbnn
+from ocbnn.certificates.certification import digest
 from ocbnn.core.choices import are_choices
-from ocbnn.core.errors import DataError, InferenceWarning, RegionError, RuleError
-from ocbnn.estimators.certificates.certifying import digest
-from ocbnn.estimators.reference import reference_inputs
+from ocbnn.errors import DataError, InferenceWarning, RegionError, RuleError
 from ocbnn.metrics import find_worst
 from ocbnn.priors import make_term
-from ocbnn.priors.refined import with_reach
+from ocbnn.priors.refined_terms import with_reach
 from ocbnn.rules import Schema, bind, find_conflict
 
 PLAN = ocbnn.NUTS(chains=2, warmup=60, draws=50, max_depth=4)
@@ -55,7 +54,7 @@ def test_every_point_of_every_rule_is_one_choice(model):
         for points in (term.places, term.many(jax.random.key(5), 500)):
             assert are_choices(points, choices).all()
             assert term.bound.applies(points).mean() > 0.9
-    assert are_choices(reference_inputs(model), choices).all()
+    assert are_choices(model.fitted_.reference_inputs(), choices).all()
     east, moved = (model.target_.rules[i].places for i in (1, 4))
     assert (east[:, 1] == 1).all()
     assert (moved[:, 2] == 1).all()
@@ -63,8 +62,8 @@ def test_every_point_of_every_rule_is_one_choice(model):
 
 def test_points_that_walk_stay_what_they_chose(model):
     term = with_reach(model.target_.rules[0], 4)
-    weights = jax.tree.map(lambda a: a[0], model._predictive.draws.weights)
-    function = lambda x: model._predictive.network.apply(weights, x)
+    weights = jax.tree.map(lambda a: a[0], model.fitted_.predictive.draws.weights)
+    function = lambda x: model.fitted_.predictive.network.apply(weights, x)
     arrived = term.felt_at(term.points, function)
     assert not np.allclose(arrived[:, 0], term.points[:, 0])
     assert np.allclose(arrived[:, 1:], term.points[:, 1:], atol=1e-6)
@@ -74,7 +73,7 @@ def test_a_search_tries_choices_and_finds_the_worst_one(model):
     choices, levels = model.schema_.choices, np.eye(3)
     for number in (0, 2):
         term = model.target_.rules[number]
-        worst = find_worst(model._predictive, term, jax.random.key(0), starts=16)
+        worst = find_worst(model.fitted_.predictive, term, jax.random.key(0), starts=16)
         assert are_choices(worst.points, choices).all()
         assert term.bound.applies(worst.points).all()
         x = np.linspace(*(end[0] for end in term.ends()), 201)
@@ -82,8 +81,8 @@ def test_a_search_tries_choices_and_finds_the_worst_one(model):
             [np.column_stack([x, np.tile(one, (201, 1))]) for one in levels]
         )
         grid = grid[term.bound.applies(grid)]
-        values = model._predictive.functions(grid)[..., 0]
-        at = model._predictive.functions(worst.points)[..., 0].diagonal()
+        values = model.fitted_.predictive.functions(grid)[..., 0]
+        at = model.fitted_.predictive.functions(worst.points)[..., 0].diagonal()
         # The first rule bounds from below, the other from above.
         gap = at - values.min(1) if number == 0 else values.max(1) - at
         assert np.quantile(gap, 0.95) < 0.02
@@ -118,7 +117,7 @@ def test_a_certificate_agrees_with_every_level_and_no_mixture_refutes_it(
     one["x"][1:] = [0.5, 0.5, 0.0]
     one["y"] = [9.0]
     path.write_text(json.dumps(content))
-    with pytest.raises(ocbnn.core.errors.CertificateError, match="does not break it"):
+    with pytest.raises(ocbnn.errors.CertificateError, match="does not break it"):
         ocbnn.verify(path, model)
 
 
@@ -136,7 +135,7 @@ def test_a_saved_model_knows_its_choices_and_one_of_before_has_none(model, tmp_p
     model.save(tmp_path / "model.ocbnn")
     again = ocbnn.load(tmp_path / "model.ocbnn")
     assert again.schema_ == model.schema_
-    assert digest(again) == digest(model)
+    assert digest(again.fitted_) == digest(model.fitted_)
     for one, other in zip(again.target_.rules, model.target_.rules, strict=True):
         key = jax.random.key(1)
         assert np.array_equal(one.many(key, 100), other.many(key, 100))
@@ -200,9 +199,11 @@ def test_what_is_no_choice_is_refused():
 
 def test_pictures_show_nothing_between_the_values_of_a_category(model, monkeypatch):
     seen = []
-    known = model._answering.functions
+    known = model.fitted_.answering.functions
     keep = lambda X, *rest: seen.append(X) or known(X, *rest)
-    monkeypatch.setattr(type(model._answering), "functions", lambda _, *a: keep(*a))
+    monkeypatch.setattr(
+        type(model.fitted_.answering), "functions", lambda _, *a: keep(*a)
+    )
     model.plot()
     model.plot(along="clinic=north")
     assert len(seen) > 1

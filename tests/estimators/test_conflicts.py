@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from ocbnn import OCBNNClassifier, OCBNNRegressor
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from tests.estimators.usual import CHAINS, POPULATIONS, X
 
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 
 x = X[:, 0]
 DATA = pd.DataFrame(

@@ -1,6 +1,7 @@
 """Estimators as people use them: tables in, predictions and reports out."""
 
 import dataclasses
+from typing import get_args
 
 import equinox as eqx
 import jax
@@ -15,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 import ocbnn
 from ocbnn import HMC, NUTS, SVGD, OCBNNClassifier, OCBNNRegressor
-from ocbnn.core.errors import (
+from ocbnn.errors import (
     DataError,
     InferenceWarning,
     RegionError,
@@ -23,6 +24,8 @@ from ocbnn.core.errors import (
     RuleWarning,
     SettingError,
 )
+from ocbnn.estimators.settings import Activation
+from ocbnn.networks.activations import ACTIVATIONS
 
 FAST = NUTS(chains=2, warmup=300, draws=300)
 STEIN = SVGD(particles=20, iterations=300, learning_rate=0.3)
@@ -51,12 +54,39 @@ def test_a_fit_learns_the_data_and_obeys_the_rule_beyond_it(model):
     beyond = np.linspace(3, 5, 50)[:, None]
     share = (free.sample_functions(beyond) < 1).mean()
     assert share > 0.3
-    (told,) = free.check_rules(of=model)
+    (told,) = free.check_rules(rules=model)
     assert told.rule == check.rule
     assert abs(told.violation - share) < 0.1
     other = regressor(inputs=["z"], inference=SHORT).fit(X, Y)
     with pytest.raises(SettingError, match="has z -> y, the other x -> y"):
-        other.check_rules(of=model)
+        other.check_rules(rules=model)
+
+
+def test_rules_of_ones_own_are_checked_whether_fitted_with_or_not(model, tmp_path):
+    (own,) = model.check_rules(rules="gap: if 3 <= x <= 5 then y >= 1")
+    assert own == model.check_rules()[0]
+    assert model.check_rules(rules=model.rules_) == [own]
+    high, low = "if 3 <= x <= 5 then y >= 1", "low: if 3 <= x <= 5 then y < 1"
+    rules = [high, ocbnn.rule(low)]
+    told = model.check_rules(rules=rules)
+    assert [one.rule for one in told] == [high, "low"]
+    assert told[0].violation < 0.01
+    assert told[0].violation + told[1].violation == pytest.approx(1.0)
+    bound = ocbnn.bind(ocbnn.rule(low), model.schema_)
+    assert model.check_rules(rules=bound) == [told[1]]
+    model.save(tmp_path / "m", data=False)
+    back = ocbnn.load(tmp_path / "m")
+    assert back.check_rules(rules=low)[0].violation == told[1].violation
+    assert back.check_rules(rules=[]) == []
+    with pytest.raises(RegionError, match="there are no data"):
+        back.check_rules(rules="y < 9 [sampler=like-data]")
+    with pytest.raises(RuleError, match="z"):
+        model.check_rules(rules="if 3 <= z <= 5 then y < 1")
+    with pytest.raises(RuleError, match="must be a rule, a text, or a list"):
+        model.check_rules(rules=7)
+    region = ocbnn.inputs("x").between(3, 5)
+    with pytest.raises(RuleError, match="does not say which outputs keep it"):
+        model.check_rules(rules=ocbnn.custom(lambda xs, ys: -(ys**2).sum(), region))
 
 
 def test_rules_as_text_and_as_python_give_the_same_draws(model):
@@ -343,3 +373,7 @@ def test_names_that_do_not_fit_the_columns_are_refused(names):
     model = OCBNNRegressor(inputs=names, hidden=(3,), inference=STEIN)
     with pytest.raises(SettingError, match=r"inputs must name every column.* have 2"):
         model.fit(np.eye(2), np.arange(2.0))
+
+
+def test_every_activation_is_offered_to_editors():
+    assert get_args(Activation) == tuple(ACTIVATIONS)

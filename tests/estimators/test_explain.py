@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 
 from ocbnn import OCBNNClassifier, OCBNNRegressor, load
-from ocbnn.core.errors import DataError, SettingError
-from ocbnn.estimators import explaining, without
-from ocbnn.estimators.explanation import Spread
+from ocbnn.analysis import explanation, rule_removal
+from ocbnn.analysis.explanation import Spread
+from ocbnn.errors import DataError, SettingError
 from ocbnn.metrics.binding import Binding
 from ocbnn.priors import make_term
 from ocbnn.rules import Schema, bind, parse_rule
 from tests.estimators.usual import CHAINS, X
 
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 
 x = X[:, 0]
 DATA = pd.DataFrame(
@@ -81,7 +81,7 @@ def test_a_rule_that_contradicts_rows_names_them_and_says_where_it_binds(found):
 
 
 def test_a_second_fit_is_kept_for_all_who_ask_about_the_rule(model, found, monkeypatch):
-    monkeypatch.setattr(without, "sample", None)
+    monkeypatch.setattr(rule_removal, "sample", None)
     again = model.explain("cap", refit=True)
     assert again["cap"].binding == found["cap"].binding
     with pytest.raises(TypeError):
@@ -96,7 +96,7 @@ def test_without_a_second_fit_what_draws_cannot_tell_is_unknown(model):
 
 
 def test_second_fits_that_no_one_asked_for_end_with_ones_patience(model, monkeypatch):
-    monkeypatch.setattr(explaining, "PATIENCE", 0.0)
+    monkeypatch.setattr(explanation, "PATIENCE", 0.0)
     assert model.explain("cap")["cap"].how == "unknown"
 
 
@@ -178,24 +178,24 @@ def term_of(text):
 def test_weights_are_trusted_only_where_no_function_can_have_been_kept_away(
     text, log_g, is_trusted
 ):
-    assert without.removal(term_of(text), log_g).is_trusted is is_trusted
+    assert rule_removal.removal(term_of(text), log_g).is_trusted is is_trusted
 
 
 def test_points_just_outside_are_moved_along_the_inputs_that_bound_the_region():
     bound = bind(parse_rule("if 0 <= a <= 1 then y > 0"), PLANE)
     xs = np.random.default_rng(0).random((60, 2))
-    outside = explaining.just_outside(bound, xs, xs)
+    outside = explanation.just_outside(bound, xs, xs)
     assert not bound.applies(outside).any()
     assert (outside[:, 1] == xs[:, 1]).all()
     assert -0.51 < outside[:, 0].min() < -0.4
     assert 1.4 < outside[:, 0].max() < 1.51
     everywhere = bind(parse_rule("y > 0"), PLANE)
-    assert len(explaining.just_outside(everywhere, xs, xs)) == 0
+    assert len(explanation.just_outside(everywhere, xs, xs)) == 0
 
 
 def test_among_several_inputs_the_one_that_tells_where_it_binds_is_named():
     xs = np.random.default_rng(0).random((400, 2))
-    (place,) = explaining._places(xs, xs[:, 1] > 0.7, ("a", "b"))
+    (place,) = explanation._places(xs, xs[:, 1] > 0.7, ("a", "b"))
     assert (place.input, place.high) == ("b", xs[:, 1].max())
     assert 0.7 < place.low < 0.72
     assert place.share == 1.0
@@ -245,5 +245,5 @@ def test_a_rule_that_binds_in_one_category_alone_says_which():
     xs = np.column_stack([rng.random(300), np.eye(3)[level]])
     names = ("dose", "clinic=east", "clinic=north", "clinic=west")
     binds = (level == 2) & (rng.random(300) < 0.5)
-    (place,) = explaining._places(xs, binds, names, ((1, 2, 3),))
+    (place,) = explanation._places(xs, binds, names, ((1, 2, 3),))
     assert str(place).startswith("at clinic = west")

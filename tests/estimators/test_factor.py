@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ocbnn
-from ocbnn.core.errors import DataError
+from ocbnn.errors import DataError
 
 RULES = [
     "band: if 0 <= x <= 1 then 2 <= y <= 3",

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from ocbnn import SVGD, OCBNNClassifier, OCBNNRegressor
-from ocbnn.core.errors import RuleWarning
-from ocbnn.predictive.settled import settled_classes
+from ocbnn.errors import RuleWarning
+from ocbnn.predictive.feasible_predictions import feasible_classes
 from ocbnn.projects.columns import Rows
-from ocbnn.projects.parts import Parts
-from ocbnn.projects.predicting import predict_table
+from ocbnn.projects.data_split import DataSplit
+from ocbnn.projects.predictions import predict_table
 from ocbnn.projects.scores import score
 from ocbnn.rules import Schema, bind
-from ocbnn.studio.answers import answered
 from ocbnn.studio.document import View
-from ocbnn.studio.window import window
+from ocbnn.studio.function_summaries import predictions_in_view
+from ocbnn.studio.viewport import window
 
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 
 SPREAD = SVGD(particles=8, iterations=2)
 X = np.stack([np.linspace(-2, 2, 24), np.tile([0.0, 1.0, 2.0], 8)], axis=1)
@@ -32,15 +32,14 @@ NEW = np.array([[-1.0, 0.0], [0.0, 0.5], [1.0, 1.0]])
 
 def saying(model, values):
     """The model, whose draws are functions that are the same at every input."""
-    predictive = model._predictive
-    draws = jax.tree.map(np.zeros_like, predictive.draws)
-    bias = np.resize(np.asarray(values), draws.weights[-1].bias.shape)
-    last = draws.weights[-1]._replace(bias=bias)
-    weights = (*draws.weights[:-1], last)
-    model._predictive = dataclasses.replace(
-        predictive, draws=draws._replace(weights=weights)
+    draws = model.draws_
+    zero = jax.tree.map(np.zeros_like, draws.positions)
+    last = zero.weights[-1]
+    last = last._replace(bias=np.resize(np.asarray(values), last.bias.shape))
+    positions = zero._replace(weights=(*zero.weights[:-1], last))
+    model.fitted_ = dataclasses.replace(
+        model.fitted_, draws=dataclasses.replace(draws, positions=positions)
     )
-    model._answering = model._predictive
     return model
 
 
@@ -80,7 +79,7 @@ def test_scores_tables_and_pictures_tell_the_class_that_is_predicted(torn, tmp_p
     predicted = torn.predict(X)
     right = float(np.mean(predicted == LABELS))
     assert 0 < right == torn.score(X, LABELS)
-    parts = Parts(torn.schema_, (X, LABELS), (X, LABELS), 0, 0, np.arange(24))
+    parts = DataSplit(torn.schema_, (X, LABELS), (X, LABELS), 0, 0, np.arange(24))
     said = score(torn, parts)["outputs"]["y"]["accuracy"]
     assert said == pytest.approx(right)
     table = tmp_path / "new.csv"
@@ -92,7 +91,7 @@ def test_scores_tables_and_pictures_tell_the_class_that_is_predicted(torn, tmp_p
     assert float(rows[2]["y_probability_c"]) == pytest.approx(0.49, abs=1e-5)
     shown = Rows(X, LABELS, torn.schema_, 0, np.arange(24))
     seen = window(View(along=["x", "z"]), shown)
-    found = answered(torn, seen)
+    found = predictions_in_view(torn, seen)
     inside = np.broadcast_to(seen.axes[0] >= 0, np.shape(found["predicted"]))
     assert (np.array(found["predicted"]) == np.where(inside, 0, 2)).all()
 
@@ -120,10 +119,10 @@ def test_where_firm_rules_leave_no_class_the_most_probable_is_told_with_a_warnin
     bounds = [bind(text, schema) for text in texts]
     chances = np.tile([0.2, 0.3, 0.5], (3, 1))
     with pytest.warns(RuleWarning, match=r"at 1 of 3 rows.*At x = 1, z = 1 these"):
-        assert settled_classes(bounds, NEW, chances).tolist() == [2, 2, 2]
+        assert feasible_classes(bounds, NEW, chances).tolist() == [2, 2, 2]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert settled_classes(bounds, NEW[:1], chances[:1]).tolist() == [2]
+        assert feasible_classes(bounds, NEW[:1], chances[:1]).tolist() == [2]
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +152,7 @@ def test_a_mean_between_both_sides_of_a_firm_rule_is_not_predicted(sided):
 def test_the_studio_shows_the_mean_that_is_predicted(sided):
     shown = Rows(X, X[:, :1], sided.schema_, 0, np.arange(24))
     seen = window(View(along=["x", "z"]), shown)
-    told = np.array(answered(sided, seen)["z"])
+    told = np.array(predictions_in_view(sided, seen)["z"])
     expected = sided.predict(seen.inputs).reshape(told.shape)
     np.testing.assert_allclose(told, expected, rtol=1e-4)
 

@@ -14,7 +14,7 @@ from tests.mutations import answered, changed_value
 # Checking shapes would find faults first that the library has to find for its users.
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
-MODELS = Path(__file__).parent / "models"
+MODELS = Path(__file__).parent / "stored_models"
 
 
 def changed_arrays(rng, arrays):

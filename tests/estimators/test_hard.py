@@ -8,14 +8,14 @@ from sklearn.exceptions import NotFittedError
 
 import ocbnn
 from ocbnn import HMC, NUTS, SVGD, OCBNNClassifier, OCBNNRegressor
-from ocbnn.core.errors import DataError, InferenceError, RuleError, StorageError
-from ocbnn.estimators.holding import refuse_rows
-from ocbnn.estimators.streams import open_stream
+from ocbnn.errors import DataError, InferenceError, RuleError, StorageError
+from ocbnn.fitted.streams import open_stream
+from ocbnn.refinement.hard import refuse_rows
 from ocbnn.rules import Schema, bind
 from ocbnn.storage import read_bundle, write_bundle
 from tests.estimators.usual import X
 
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 
 Y = np.sin(X[:, 0])
 # Hardly moved from the prior, so that some draws break a rule.
@@ -56,11 +56,11 @@ def test_nothing_that_a_regressor_answers_breaks_its_hard_rule(model):
 
 def test_draws_stay_as_the_sampler_left_them_and_some_of_them_answer(model):
     held = model.held_
-    assert held.draws == model.draws_.size == model._predictive.size
+    assert held.draws == model.draws_.size == model.fitted_.predictive.size
     assert 20 <= held.holding < held.draws
-    assert model._answering.size == len(model._kept) == held.holding
+    assert model.fitted_.answering.size == len(model.fitted_.kept) == held.holding
     assert held.rules[0].rule == "wing"
-    assert held.answering == len(np.unique(model._kept))
+    assert held.answering == len(np.unique(model.fitted_.kept))
     assert "draws keep the hard rules" in str(model.report())
     assert model.report().to_dict()["held"]["holding"] == held.holding
 
@@ -68,7 +68,7 @@ def test_draws_stay_as_the_sampler_left_them_and_some_of_them_answer(model):
 def test_soft_rules_leave_every_draw_and_every_answer_as_they_were():
     model = regressor("wing: if 3 <= x <= 4 then y > 0.5").fit(X, Y)
     assert model.held_ is None
-    assert model._answering is model._predictive
+    assert model.fitted_.answering is model.fitted_.predictive
 
 
 def test_a_saved_model_answers_with_the_same_draws(model, tmp_path):
@@ -76,7 +76,7 @@ def test_a_saved_model_answers_with_the_same_draws(model, tmp_path):
     loaded = ocbnn.load(tmp_path / "m.ocbnn")
     assert loaded.held_ == model.held_
     np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
-    np.testing.assert_array_equal(loaded._kept, model._kept)
+    np.testing.assert_array_equal(loaded.fitted_.kept, model.fitted_.kept)
 
 
 def test_a_file_that_does_not_say_which_draws_answer_is_refused(model, tmp_path):
@@ -124,12 +124,12 @@ def test_data_that_break_a_hard_rule_are_refused_by_name():
 def test_rows_in_files_are_judged_block_by_block(tmp_path):
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    stream = open_stream(regressor(), mapped, Y, classes=False)
+    stream = open_stream(mapped, Y, classes=False, inference=regressor().inference)
     rules = [bind("low: y <= 0.9 [strength=hard]", Schema(("x",), ("y",)))]
     with pytest.raises(DataError, match=r"5 of 20 rows break the hard rule 'low'"):
         refuse_rows(rules, stream.blocks(), None)
     labels = np.where(Y > 0.9, "high", "low")
-    stream = open_stream(regressor(), mapped, labels, classes=True)
+    stream = open_stream(mapped, labels, classes=True, inference=regressor().inference)
     rules = [
         bind("y in {low} [strength=hard]", Schema(("x",), ("y",), ("high", "low")))
     ]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ocbnn
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from ocbnn.inference import (
     MCLMC,
     NUTS,
@@ -49,7 +49,7 @@ def model(**settings):
     )
 
 
-@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.label)
 def test_every_algorithm_follows_data_and_rule(plan):
     fitted = model(inference=plan).fit(X, Y)
@@ -63,7 +63,7 @@ def test_every_algorithm_follows_data_and_rule(plan):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 def test_auto_says_what_it_chose_and_keeps_it_when_saved(tmp_path):
     rows = slice(None, None, 4)
     fitted = model(inference="auto", rules=()).fit(X[rows], Y[rows])
@@ -84,6 +84,6 @@ def test_only_algorithms_that_take_batches_take_a_batch_size():
 
 def test_an_algorithm_that_takes_batches_is_given_them():
     plan = SGHMC(chains=1, warmup=20, draws=5, thin=1, climb=0)
-    with pytest.warns(ocbnn.core.errors.InferenceWarning):
+    with pytest.warns(ocbnn.errors.InferenceWarning):
         fitted = model(rules=(), inference=plan, batch_size=5).fit(X, Y)
     assert fitted.target_.batch_size == 5

@@ -9,7 +9,7 @@ import pytest
 import ocbnn
 
 # So few draws are enough to be compared with others.
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 RNG = np.random.default_rng(0)
 # Numbers that both floats hold, so that nothing is lost before it begins.
 X = np.round(RNG.uniform(0, 1, (20, 1)) * 1024) / 1024

@@ -9,17 +9,24 @@ import pytest
 
 import ocbnn
 from ocbnn import HMC, SVGD, OCBNNRegressor, Refinement
-from ocbnn.core.errors import InferenceWarning, SettingError, StorageError
-from ocbnn.estimators.kept_terms import read_term, write_term
-from ocbnn.estimators.refinement import RefinementRecord, as_refinement
-from ocbnn.estimators.refining import Look, _weight, _with_rooms, shorter, spread_out
+from ocbnn.errors import InferenceWarning, SettingError, StorageError
 from ocbnn.inference import MCLMC, SMC, WarmStart, loop
 from ocbnn.metrics.worst import Worst, draws_broken_at
 from ocbnn.networks import MLP
 from ocbnn.posterior import GaussianNoise, Target
 from ocbnn.priors import WeightPrior
-from ocbnn.priors.refined import felt_fully, with_found, with_room
+from ocbnn.priors.refined_terms import felt_fully, with_found, with_room, without_room
+from ocbnn.refinement.rounds import (
+    RefinementRecord,
+    RuleSearch,
+    _weight,
+    _with_rooms,
+    as_refinement,
+    shorter,
+    spread_out,
+)
 from ocbnn.rules import Schema, bind, custom, inputs, parse_rule
+from ocbnn.saving.terms import read_term, write_term
 from tests.inference.walks import Quiet, bits
 from tests.priors.terms import log_g, some_values, term_of
 
@@ -27,7 +34,7 @@ X = np.linspace(-1.0, 1.0, 10)[:, None]
 Y = 2.0 * X[:, 0]
 PLAN = HMC(chains=2, warmup=120, draws=60, steps=10, step_size=0.02, climb=200)
 # Two points, far from the data, do not show what happens near them.
-RULE = "low: if 1.1 <= x <= 4 then y <= 2.2 [strength={}]"
+RULE = "low: if 1.1 <= x <= 4 then y <= 2.1 [strength={}]"
 FAR = np.array([[3.9], [4.0]])
 REFINE = Refinement(rounds=3, starts=16, steps=20, test_points=50, points=12)
 
@@ -62,7 +69,7 @@ def test_a_firm_rule_is_held_by_more_draws_than_it_was_as_given(firm):
     assert firm.draws_.draws == PLAN.draws
     term = firm.target_.rules[0]
     points = np.linspace(1.1, 4.0, 200)[:, None]
-    held = 1 - draws_broken_at(firm._predictive, term, points).any(axis=1).mean()
+    held = 1 - draws_broken_at(firm.fitted_.predictive, term, points).any(axis=1).mean()
     assert held >= record.after.held
     assert (np.asarray(term.sampler.found) >= 1.1 - 1e-6).all()
     assert record.before.added > 0
@@ -138,7 +145,9 @@ def test_points_of_a_firm_rule_walk_from_two_inputs_on(firm):
 
 
 def test_found_points_cost_what_a_rules_own_do_and_take_nothing_from_them():
-    term = term_of("if -1 <= x0 <= 1 and 0 <= x1 <= 2 then y0 <= 0 [points=4]")
+    term = term_of(
+        "if -1 <= x0 <= 1 and 0 <= x1 <= 2 then y0 <= 0 [points=4, form=indicator]"
+    )
     xs, ys = some_values(8)
     roomy = with_room(term, 4, jax.random.key(0))
     assert (roomy.count, roomy.found) == (8, 4)
@@ -177,7 +186,7 @@ def test_a_firm_rule_gets_dearer_only_where_points_are_not_enough(
     text = f"if -1 <= x0 <= 1 and 0 <= x1 <= 2 then y0 <= 0 [strength={held}]"
     term = with_room(term_of(text), 10, jax.random.key(0))
     worst = Worst(np.zeros((10, 2)), np.zeros(10), np.zeros(10, bool))
-    look = Look(term, worst, np.arange(10) < 3, at_points)
+    look = RuleSearch(term, worst, np.arange(10) < 3, at_points)
     assert _weight(look, 0.01, before) == pytest.approx(factor * float(term.law.weight))
 
 
@@ -241,3 +250,25 @@ def test_the_record_is_read_back_and_told_in_words(firm):
     assert "slack left" in said
     with pytest.raises(StorageError, match="record of the refinement is damaged"):
         RefinementRecord.from_dict({"target": 0.01, "error_is": "", "rounds": []})
+
+
+def test_a_fitted_model_is_refined_without_its_table(firm):
+    plain = quietly(make(), refine=False)
+    assert plain.refinement_ is None
+    before = plain.fitted_
+    with pytest.warns(InferenceWarning):
+        assert plain.refine(REFINE) is plain
+    record = plain.refinement_
+    assert record.before.added > 0
+    assert record.before.held < 0.99 <= record.after.held
+    assert plain.target_.rules[0].found == firm.target_.rules[0].found
+    assert before.refinement is None
+    assert before.target.rules[0].found == 0
+
+
+def test_a_refinement_begins_with_rules_as_they_were_given():
+    term = quietly(make(), refine=False).target_.rules[0]
+    roomy = with_room(term, 6, jax.random.key(1))
+    refined = with_found(roomy, slice(0, 3), np.full((3, 1), 2.0), 99.0)
+    assert eqx.tree_equal(without_room(refined), term)
+    assert without_room(term) is term

@@ -1,5 +1,6 @@
 """The report of a fitted model: what it says, and where chains disagree."""
 
+import copy
 import dataclasses
 import json
 
@@ -8,13 +9,13 @@ import numpy as np
 import pytest
 
 from ocbnn import SVGD, OCBNNClassifier, OCBNNRegressor
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from tests.estimators.usual import CHAINS, POPULATIONS, X
 
 Y = np.sin(X[:, 0])
 LOW = "low: if 2 <= x <= 3 then y <= 0.5"
 
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 
 
 def regressor(*rules, **settings):
@@ -31,11 +32,10 @@ def moved(model, weight):
     """The model with its second chain at other weights."""
     positions = jax.tree.map(np.array, model.draws_.positions)
     positions.weights[-1].weight[1] += weight
-    copy = model._copy()
-    copy.__dict__.update(model.__dict__)
-    copy.draws_ = dataclasses.replace(model.draws_, positions=positions)
-    copy._predictive = copy._predict_with(copy.draws_)
-    return copy
+    moved = copy.copy(model)
+    draws = dataclasses.replace(model.draws_, positions=positions)
+    moved.fitted_ = dataclasses.replace(model.fitted_, draws=draws)
+    return moved
 
 
 def test_a_report_is_a_page_of_text_and_a_dictionary(model):

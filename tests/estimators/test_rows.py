@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import ocbnn
-from ocbnn.core.errors import DataError
+from ocbnn.errors import DataError
 from tests.estimators.usual import CHAINS, X
 
 
-@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 def test_rules_are_checked_on_rows_of_ones_own():
     labels = np.where(X[:, 0] > 0, "treat", "rest")
     model = ocbnn.OCBNNClassifier(

@@ -15,10 +15,10 @@ from sklearn.exceptions import NotFittedError
 
 import ocbnn
 from ocbnn import HMC, SMC, SVGD, OCBNNClassifier, OCBNNRegressor
-from ocbnn.core.errors import DataError, SettingError, StorageError, StorageWarning
+from ocbnn.errors import DataError, SettingError, StorageError, StorageWarning
 from ocbnn.storage import is_bundle, read_bundle, write_bundle
 
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 
 X = np.linspace(-2, 2, 12)[:, None]
 Y = np.sin(X[:, 0])
@@ -173,7 +173,7 @@ def test_smc_and_unstandardised_columns_come_back(tmp_path):
 def test_without_data_a_model_predicts_and_says_what_it_cannot_do(model, tmp_path):
     model.save(tmp_path / "m", data=False)
     arrays = read_bundle(tmp_path / "m").arrays
-    rows = {float(v) for v in model._X[:, 0]}
+    rows = {float(v) for v in model.fitted_.rows.X[:, 0]}
     for name, array in arrays.items():
         assert not rows & set(np.asarray(array, float).ravel().tolist()), name
     back = ocbnn.load(tmp_path / "m")
@@ -452,7 +452,7 @@ def test_arrays_that_do_not_fit_are_named(model, tmp_path):
 
 
 def test_unknown_settings_of_a_plan_point_to_a_newer_version():
-    from ocbnn.inference.naming import plan_from_plain
+    from ocbnn.inference.plan_names import plan_from_plain
 
     with pytest.raises(StorageError, match="update ocbnn"):
         plan_from_plain({"name": "HMC", "settings": {"warp": 9}})
@@ -474,6 +474,6 @@ def test_names_of_rows_come_back(tmp_path, labels, kept):
     rows = pd.DataFrame({"x": [0.0, 1.0]}, index=labels)
     made = OCBNNRegressor(hidden=(2,), noise=0.1, inference=QUICK, random_state=0)
     made.fit(rows, [0.0, 1.0]).save(tmp_path / "m.ocbnn")
-    assert ocbnn.load(tmp_path / "m.ocbnn")._row_names[: len(kept)] == kept
+    assert ocbnn.load(tmp_path / "m.ocbnn").fitted_.rows.names[: len(kept)] == kept
     made.save(tmp_path / "bare.ocbnn", data=False)
-    assert ocbnn.load(tmp_path / "bare.ocbnn")._row_names is None
+    assert ocbnn.load(tmp_path / "bare.ocbnn").fitted_.data is None

@@ -5,14 +5,14 @@ import pytest
 
 import ocbnn
 from ocbnn import NUTS, OCBNNClassifier, OCBNNRegressor
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 
 RNG = np.random.default_rng(0)
 X = np.column_stack([RNG.uniform(65, 100, 40), RNG.normal(size=40)])
 Y = np.where(X[:, 1] > 1, 1.0, 0.0) + 0.05 * RNG.normal(size=40)
 NAMES = {"inputs": ["pressure", "lactate"], "random_state": 0, "progress": False}
 FEW = NUTS(chains=1, warmup=20, draws=10)
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 
 
 def test_named_inputs_are_measured_from_where_they_are_said_to_begin():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ocbnn import NUTS, OCBNNRegressor
-from ocbnn.core.errors import RuleError, SettingError
+from ocbnn.errors import RuleError, SettingError
 from ocbnn.rules import parse_rule
 
 RNG = np.random.default_rng(1)

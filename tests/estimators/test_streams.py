@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from ocbnn import SVGD, VI, OCBNNClassifier, OCBNNRegressor, load
-from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.moments import ColumnMoments
 from ocbnn.core.stored import Stored
-from ocbnn.estimators import streams
+from ocbnn.errors import DataError, SettingError
+from ocbnn.fitted import streams
 
 RULES = [
     "low: if 0 <= x0 <= 1 and -2000 <= x1 <= 0 then y >= -2",
@@ -75,7 +75,7 @@ def test_what_is_looked_at_is_some_of_the_rows(tmp_path, monkeypatch):
     settings = {**SETTINGS, "batch_size": None}
     model = OCBNNRegressor(RULES, **settings).fit(*mapped(tmp_path, X, y))
     assert model.choice_.batch_size == 512
-    assert model._X.shape == (50, 2)
+    assert model.fitted_.rows.X.shape == (50, 2)
     assert model.target_.rows == 120
     np.testing.assert_allclose(model.target_.units.x_mean, X.mean(axis=0))
     np.testing.assert_allclose(model.target_.units.y_scale, [y.std()])
@@ -91,7 +91,7 @@ def test_a_saved_model_keeps_the_rows_that_it_looked_at(models, tmp_path):
     again = load(tmp_path / "m.ocbnn")
     X = table(5, seed=1)[0]
     np.testing.assert_array_equal(again.predict(X), there.predict(X))
-    np.testing.assert_array_equal(again._X, there._X)
+    np.testing.assert_array_equal(again.fitted_.rows.X, there.fitted_.rows.X)
     assert again.target_.X is None
     assert again.report().to_dict()["fitted"]["rows"] == 120
     for model in (there, again):
@@ -146,9 +146,8 @@ def test_exact_algorithms_read_a_small_file_and_refuse_a_large_one(tmp_path):
         OCBNNRegressor(inference="nuts").fit(X, X[:, 0])
     assert "'sgld', 'sghmc', 'svgd', 'vi', 'ensemble'" in str(e.value)
     few = mapped(tmp_path, *table(9))
-    assert streams.open_stream(OCBNNRegressor(), *few, classes=False) is None
-    batched = OCBNNRegressor(inference=VI())
-    assert streams.open_stream(batched, *few, classes=False) is not None
+    assert streams.open_stream(*few, classes=False, inference="nuts") is None
+    assert streams.open_stream(*few, classes=False, inference=VI()) is not None
 
 
 def test_moments_of_blocks_are_those_of_the_whole():

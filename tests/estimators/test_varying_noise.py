@@ -5,12 +5,12 @@ import pytest
 
 import ocbnn
 from ocbnn import MCLMC, OCBNNRegressor, WarmStart
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 
 PLAN = WarmStart(
     sampler=MCLMC(chains=2, warmup=1500, draws=200, thin=10), iterations=2000
 )
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 
 
 def true_noise(x):

@@ -12,7 +12,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from ocbnn.core.errors import LostProcessError
+from ocbnn.errors import LostProcessError
 from ocbnn.inference import HMC, SVGD, sample
 
 LOST = 17

@@ -2,7 +2,6 @@
 
 import os
 import resource
-import signal
 import sys
 import warnings
 
@@ -12,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import CheckpointError, CheckpointWarning, SettingError
+from ocbnn.errors import CheckpointError, CheckpointWarning, SettingError
 from ocbnn.inference import (
     HMC,
     MCLMC,
@@ -28,6 +27,7 @@ from ocbnn.inference import (
     sample,
 )
 from ocbnn.storage import write_bundle
+from tests.ctrl_c import PressAfter
 from tests.inference.densities import known_gaussian
 from tests.inference.walks import CrashAfter, CrashError, Quiet, Walk, bits
 
@@ -300,28 +300,8 @@ def test_two_at_once_are_refused(tmp_path, short_chunks):
     assert refused
 
 
-class _Pressed(Quiet):
-    def __init__(self, after):
-        self.after, self.done, self.said = after, 0, ""
-
-    def advance(self, count, note):
-        before, self.done = self.done, self.done + count
-        if before < self.after <= self.done:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    def finish(self, note):
-        self.said = note
-
-
-@pytest.fixture
-def listening():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def test_ctrl_c_saves_and_says_how_to_go_on(listening, tmp_path, short_chunks):
-    plan, pressed = Walk(warmup=5, draws=100), _Pressed(after=30)
+def test_ctrl_c_saves_and_says_how_to_go_on(ctrl_c, tmp_path, short_chunks):
+    plan, pressed = Walk(warmup=5, draws=100), PressAfter(ctrl_c, 30)
     with pytest.warns(CheckpointWarning, match=f"saved in {tmp_path}: run the same"):
         part = run(tmp_path, plan, progress=pressed)
     assert part.interrupted
@@ -330,30 +310,36 @@ def test_ctrl_c_saves_and_says_how_to_go_on(listening, tmp_path, short_chunks):
     assert bits(run(tmp_path, plan)) == bits(run(None, plan))
 
 
-def test_ctrl_c_before_the_first_draw_saves_too(listening, tmp_path, short_chunks):
+def test_ctrl_c_before_the_first_draw_saves_too(ctrl_c, tmp_path, short_chunks):
     plan = Walk(warmup=150, draws=5, chains=1)
     with pytest.raises(KeyboardInterrupt, match=f"drawn; saved in {tmp_path}"):
-        sample(plan, known_gaussian(), KEY, progress=_Pressed(9), checkpoint=tmp_path)
+        sample(
+            plan,
+            known_gaussian(),
+            KEY,
+            progress=PressAfter(ctrl_c, 9),
+            checkpoint=tmp_path,
+        )
     assert bits(run(tmp_path, plan)) == bits(run(None, plan))
 
 
 def test_particles_shown_after_ctrl_c_are_not_taken_for_the_end(
-    listening, tmp_path, short_chunks
+    ctrl_c, tmp_path, short_chunks
 ):
     plan = SVGD(particles=5, iterations=100)
     with pytest.warns(CheckpointWarning, match="saved in"):
-        part = run(tmp_path, plan, progress=_Pressed(after=20))
+        part = run(tmp_path, plan, progress=PressAfter(ctrl_c, 20))
     assert part.interrupted
     assert part.draws == 5
     assert bits(run(tmp_path, plan)) == bits(run(None, plan))
 
 
 def test_a_population_shown_after_ctrl_c_goes_on_from_there(
-    listening, tmp_path, short_chunks
+    ctrl_c, tmp_path, short_chunks
 ):
     plan = SMC(particles=20, moves=1, steps=5, polish=30)
     with pytest.warns(CheckpointWarning, match="saved in"):
-        part = run(tmp_path, plan, progress=_Pressed(after=3))
+        part = run(tmp_path, plan, progress=PressAfter(ctrl_c, 3))
     assert part.interrupted
     assert part.draws == 20
     assert bits(run(tmp_path, plan)) == bits(run(None, plan))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from ocbnn.inference import MCLMC, NUTS, PLANS, SGHMC, SMC, WarmStart, choose
 
 

@@ -4,8 +4,8 @@ import jax
 import pytest
 
 from ocbnn.bench.problems import POINTS, target
-from ocbnn.core.errors import SettingError
 from ocbnn.core.operations import count_operations
+from ocbnn.errors import SettingError
 from ocbnn.inference import HMC, NUTS, SVGD, sample
 from ocbnn.inference.layout import chosen_devices, is_small, lay_out
 from tests.inference.on_devices import differences

@@ -1,8 +1,6 @@
 """The driver: thinning, interruption, progress, and runs that cannot go on."""
 
 import dataclasses
-import os
-import signal
 import threading
 import time
 
@@ -12,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import InferenceError, SettingError
+from ocbnn.errors import InferenceError, SettingError
 from ocbnn.inference import HMC, NUTS, SMC, SVGD, judge, lane, loop, sample
 from ocbnn.inference.base import Algorithm, Plan
-from ocbnn.inference.progress import Together
+from ocbnn.inference.progress import SubtaskReporter
+from tests.ctrl_c import PressAfter
 from tests.inference.densities import COVARIANCE, MEAN, Faulty, known_gaussian
 from tests.inference.walks import Quiet
 
@@ -50,31 +49,8 @@ def test_a_second_run_of_the_same_shape_compiles_nothing():
     assert sizes == again
 
 
-@pytest.fixture
-def listening():
-    """Ctrl-C as on a terminal; test runners and background shells switch it off."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-class _Pressed(Quiet):
-    """Presses Ctrl-C once some moves are done."""
-
-    def __init__(self, after):
-        self.after, self.done, self.said = after, 0, None
-
-    def advance(self, count, note):
-        before, self.done = self.done, self.done + count
-        if before < self.after <= self.done:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    def finish(self, note):
-        self.said = note
-
-
-def test_ctrl_c_keeps_what_was_drawn(listening):
-    reporter = _Pressed(after=600)
+def test_ctrl_c_keeps_what_was_drawn(ctrl_c):
+    reporter = PressAfter(ctrl_c, 600)
     plan = NUTS(warmup=100, draws=10**5, chains=2)
     draws = sample(plan, known_gaussian(), KEY, progress=reporter)
     assert draws.interrupted
@@ -84,9 +60,9 @@ def test_ctrl_c_keeps_what_was_drawn(listening):
     assert np.all(draws.positions != 0)  # no empty room of a buffer is left over
 
 
-def test_ctrl_c_keeps_particles_where_they_are(listening):
+def test_ctrl_c_keeps_particles_where_they_are(ctrl_c):
     plan = SVGD(particles=10, iterations=10**5)
-    draws = sample(plan, known_gaussian(), KEY, progress=_Pressed(after=300))
+    draws = sample(plan, known_gaussian(), KEY, progress=PressAfter(ctrl_c, 300))
     assert draws.interrupted
     assert draws.draws == 10
     assert len(np.unique(np.asarray(draws.stacked())[:, 0])) == 10
@@ -97,9 +73,9 @@ def slow_population(**more):
     return SMC(**{"particles": 50, "keep": 0.999, "moves": 1, "steps": 5, **more})
 
 
-def test_ctrl_c_keeps_a_population_and_says_that_it_is_on_its_way(listening):
+def test_ctrl_c_keeps_a_population_and_says_that_it_is_on_its_way(ctrl_c):
     plan = slow_population(polish=10**5)
-    draws = sample(plan, known_gaussian(), KEY, progress=_Pressed(after=2))
+    draws = sample(plan, known_gaussian(), KEY, progress=PressAfter(ctrl_c, 2))
     assert draws.interrupted
     assert draws.draws == 50
     reached = draws.warmup["temperature"][:, -1].min()
@@ -152,10 +128,10 @@ def test_smc_that_ran_out_of_temperatures_says_that_it_is_no_posterior():
     assert "not draws from the posterior" in str(verdict)
 
 
-def test_ctrl_c_before_the_first_draw_is_an_interruption(listening):
+def test_ctrl_c_before_the_first_draw_is_an_interruption(ctrl_c):
     plan = NUTS(warmup=10**7, draws=10, chains=1)
     with pytest.raises(KeyboardInterrupt):
-        sample(plan, known_gaussian(), KEY, progress=_Pressed(after=100))
+        sample(plan, known_gaussian(), KEY, progress=PressAfter(ctrl_c, 100))
 
 
 def test_a_start_that_is_not_a_number_names_the_part():
@@ -354,14 +330,14 @@ def test_the_driver_runs_a_users_own_algorithm():
 def test_several_runs_share_one_bar():
     said = []
 
-    class Bar(Quiet):
+    class ProgressBar(Quiet):
         def advance(self, count, note):
             said.append((count, note))
 
-    bar = Bar()
+    bar = ProgressBar()
     plan = SVGD(particles=5, iterations=20, learning_rate=0.3)
     for name in ("first", "second"):
-        sample(plan, known_gaussian(), KEY, progress=Together(bar, name))
+        sample(plan, known_gaussian(), KEY, progress=SubtaskReporter(bar, name))
     assert sum(count for count, _ in said) == 2 * (plan.warmup + plan.draws)
     assert {note for _, note in said} == {
         "first", "second", "first: compiling", "second: compiling",

@@ -17,7 +17,7 @@ from ocbnn.inference import (
     judge,
     sample,
 )
-from ocbnn.inference.adaptation import SLOW, WINDOW_END, Tuning, adapt, remember
+from ocbnn.inference.adaptation import SLOW, WINDOW_END, Tuning, adapt, start_adaptation
 from ocbnn.inference.svgd import stein_direction
 from tests.inference.densities import (
     COVARIANCE,
@@ -217,7 +217,7 @@ def test_warm_up_learns_scales_from_few_moves(float64):
     rng = np.random.default_rng(0)
     sds = np.array([0.1, 1.0, 3.0])
     tuning = Tuning(jnp.asarray(0.1), jnp.ones(3))
-    memory, last = remember(tuning), 99
+    memory, last = start_adaptation(tuning), 99
     for move in range(last + 1):
         position = jnp.asarray(sds * rng.normal(size=3))
         stage = jnp.asarray(WINDOW_END if move == last else SLOW)

@@ -10,8 +10,8 @@ import pytest
 from ocbnn import HMC, NUTS, SGHMC, SGLD, SMC, SVGD, VI, Ensemble, Laplace, sample
 from ocbnn.bench.problems import target as problem
 from ocbnn.core import stored
-from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.stored import FileRows, StoredClasses, StoredNumbers
+from ocbnn.errors import DataError, SettingError
 from ocbnn.inference import PLANS
 from ocbnn.inference.identity import identify
 from tests.posterior.targets import classification

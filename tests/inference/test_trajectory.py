@@ -8,10 +8,18 @@ from blackjax.mcmc import nuts
 from blackjax.mcmc.hmc import HMCState
 from scipy import stats
 
-from ocbnn.core.edges import third_party
+from ocbnn.core.promotion import third_party
 from ocbnn.inference.adaptation import Tuning
 from ocbnn.inference.mcmc import rest_at
-from ocbnn.inference.trajectory import BLOCK, Luck, Point, Walk, draw, grow, move
+from ocbnn.inference.trajectory import (
+    BLOCK,
+    Dynamics,
+    Point,
+    RandomNumbers,
+    draw,
+    grow,
+    move,
+)
 
 DEPTH = 7
 SCALES = np.array([1.0, 0.4, 2.5])
@@ -54,11 +62,11 @@ def test_a_branch_turns_exactly_if_a_stretch_of_it_does(depth):
         momentum = jax.random.normal(keys[1], (3,), float)
         # Steps of all lengths, so that some branches turn early, late or never.
         step = 0.6 / 2**depth + 0.4 * jax.random.uniform(keys[2], (), float) ** 3
-        walk = Walk(logdensity, inverse_mass, -start.logdensity)
+        dynamics = Dynamics(logdensity, inverse_mass, -start.logdensity)
         shares = jax.random.uniform(keys[3], (DEPTH + 2**DEPTH,), float)
-        luck = Luck(momentum, shares[:DEPTH], shares[:DEPTH], shares)
+        random = RandomNumbers(momentum, shares[:DEPTH], shares[:DEPTH], shares)
         edge = Point(start, momentum)
-        branch = grow(walk, luck, step, edge, jnp.asarray(depth, jnp.int32))
+        branch = grow(dynamics, random, step, edge, jnp.asarray(depth, jnp.int32))
 
         def leapfrog(point, _):
             half = point.momentum + 0.5 * step * point.phase.gradient

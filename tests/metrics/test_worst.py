@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import RuleError, SettingError
 from ocbnn.core.units import Units
+from ocbnn.errors import RuleError, SettingError
 from ocbnn.metrics import find_worst
 from ocbnn.networks import MLP
 from ocbnn.posterior import Categorical, GaussianNoise, Model

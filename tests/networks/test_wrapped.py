@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from ocbnn.networks import MLP, Applied, EquinoxNetwork
 
 KEY = jax.random.key(0)

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.collections import PathCollection, QuadMesh
 from matplotlib.colors import to_rgb
 
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.errors import DataError, SettingError
 from ocbnn.plots import BLUE, GREEN, RED, class_inset, class_map
 from tests.plots.helpers import COLOURS, axes, class_grid, labels, rule
 

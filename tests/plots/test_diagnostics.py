@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ocbnn import plots
-from ocbnn.core.errors import DataError
+from ocbnn.errors import DataError
 
 X = np.linspace(0.0, 1.0, 11)
 

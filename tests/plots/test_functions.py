@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.errors import DataError, SettingError
 from ocbnn.plots import BASELINE, CONSTRAINED, prior_predictive, regression
 from tests.plots.helpers import axes, labels, rule, waves
 

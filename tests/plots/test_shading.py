@@ -5,7 +5,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import PathPatch
 
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from ocbnn.plots import figure, shade_rules
 from ocbnn.rules import Schema, bind, custom, inputs
 from tests.plots.helpers import COLOURS, PLAIN, axes, labels, rule

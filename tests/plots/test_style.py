@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from ocbnn.plots import class_inset, class_map, figure, regression, save
 from tests.plots.helpers import COLOURS, class_grid, rule, waves
 

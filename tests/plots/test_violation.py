@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.errors import DataError, SettingError
 from ocbnn.plots import violation_profile
 from ocbnn.rules import Schema, bind, custom
 from tests.plots.helpers import COLOURS, PLAIN, axes, labels, rule, waves

@@ -7,7 +7,7 @@ import numpy as np
 from ocbnn.networks import MLP
 from ocbnn.posterior import Categorical, Target
 from ocbnn.priors import WeightPrior, make_term
-from ocbnn.priors.refined import with_reach, with_room
+from ocbnn.priors.refined_terms import with_reach, with_room
 from ocbnn.rules import Schema, bind
 from ocbnn.rules.parse import parse_rule
 

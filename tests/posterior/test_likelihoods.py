@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import lognorm, norm
 
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.errors import DataError, SettingError
 from ocbnn.networks import MLP
 from ocbnn.posterior import Categorical, GaussianNoise, VaryingNoise
 

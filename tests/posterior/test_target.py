@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.errors import DataError, SettingError
 from ocbnn.inference.variational import reparameterised
 from ocbnn.networks import MLP, EquinoxNetwork, Layer
 from ocbnn.posterior import Categorical, GaussianNoise, Model, Target
@@ -42,7 +42,7 @@ def shares(target, position):
 
 
 def test_the_papers_first_figure_has_the_density_of_its_equations(float64):
-    target = fig1_left()
+    target = fig1_left("if -0.3 <= x <= 0.3 then 2.5 <= y <= 3 [form=indicator]")
     compiled = jax.jit(target.logdensity)
     points = np.asarray(target.rules[0].points)
     assert points.shape == (50, 1)

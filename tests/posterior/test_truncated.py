@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm, truncnorm
 
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.errors import DataError, SettingError
 from ocbnn.estimators import OCBNNRegressor
 from ocbnn.inference import HMC, SVGD
 from ocbnn.posterior import GaussianNoise, TruncatedGaussian
@@ -158,7 +158,7 @@ def regressor(**settings):
     return OCBNNRegressor(**{**usual, "inference": plan, "random_state": 0, **settings})
 
 
-@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 @pytest.mark.slow
 def test_a_truncated_model_predicts_nothing_beyond_the_limits():
     plain, limited = regressor().fit(X, Y), regressor(truncate=True).fit(X, Y)
@@ -177,7 +177,7 @@ def test_a_truncated_model_predicts_nothing_beyond_the_limits():
     assert limited.sample_prior(X[:3], count=5).shape == (5, 3)
 
 
-@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 def test_a_truncated_model_answers_within_its_limits():
     limited = regressor(truncate=True, inference=SVGD(particles=8, iterations=5))
     limited.fit(X, Y)
@@ -199,7 +199,7 @@ def test_noise_for_each_output_is_a_list_of_numbers_above_zero(wrong):
         regressor(rules=(), noise=wrong).fit(X, np.stack([Y, 2 * Y], axis=1))
 
 
-@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 def test_outputs_may_have_noise_of_their_own():
     both = np.stack([Y, 2 * Y], axis=1)
     model = regressor(rules=(), noise=[0.1, 0.3]).fit(X, both)

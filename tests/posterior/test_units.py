@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import SettingError
 from ocbnn.core.units import Units
+from ocbnn.errors import SettingError
 from ocbnn.networks import MLP
 from ocbnn.posterior import Categorical, GaussianNoise, Target
 from ocbnn.priors import WeightPrior, make_term
@@ -115,7 +115,7 @@ def test_shifting_the_zero_of_a_column_changes_nothing(float64):
 
 
 def test_rules_are_felt_in_a_persons_units(float64):
-    made = target([f"{WHERE} a >= 4"], X, Y)
+    made = target([f"{WHERE} a >= 4 [form=indicator]"], X, Y)
     position = at(made)
     f = made.function(position)
     x = np.array([1.0, 200.0])

@@ -50,14 +50,29 @@ def test_a_claim_without_any_slope_is_left_as_it_is(float64):
 def test_without_output_scales_the_density_is_the_papers(float64):
     xs, ys = some_values()
     expected = -10_000 * sigma(5 * ys[:, 0] - 1).mean()
-    assert log_g(term_of(f"{BOX} 5*y0 > 1"), xs, ys) == pytest.approx(expected)
+    assert log_g(term_of(f"{BOX} 5*y0 > 1 [form=indicator]"), xs, ys) == pytest.approx(
+        expected
+    )
 
 
 def test_the_argument_of_the_soft_indicator_is_divided_by_its_scale(float64):
     xs, ys = some_values()
-    term = term_of(f"{BOX} y0 > 1", output_scale=jnp.asarray(SCALE))
+    text = f"{BOX} y0 > 1 [form=indicator]"
+    term = term_of(text, output_scale=jnp.asarray(SCALE))
     expected = -10_000 * sigma((ys[:, 0] - 1) / 3.0).mean()
     assert log_g(term, xs, ys) == pytest.approx(expected)
+
+
+def test_a_tolerance_is_a_share_of_the_scale_unless_it_is_written(float64):
+    xs, ys = some_values()
+    # A wider tolerance than the usual does not set the edge further inwards.
+    cases = [("", 0.09, 0.18), (" [tolerance=0.02]", 0.02, 0.04)]
+    cases += [(" [tolerance=0.2]", 0.2, 0.18)]
+    for text, tolerance, margin in cases:
+        term = term_of(f"{BOX} y0 > 1{text}", output_scale=jnp.asarray(SCALE))
+        short = np.maximum(margin - (ys[:, 0] - 1), 0) / tolerance
+        expected = -0.5 * np.sum(short**2)
+        assert log_g(term, xs, ys) == pytest.approx(expected)
 
 
 def test_multiplying_a_claim_by_a_number_changes_nothing(float64):

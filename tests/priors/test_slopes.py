@@ -49,7 +49,9 @@ def test_slopes_are_those_of_finite_differences(float64):
 
 def test_a_required_slope_forbids_what_lies_below(float64):
     expected = -10_000 * sigma(along(0)[:, 1] - 0.3).mean()
-    assert log_g("d(y1, x0) >= 0.3") == pytest.approx(expected, rel=1e-5)
+    assert log_g("d(y1, x0) >= 0.3 [form=indicator]") == pytest.approx(
+        expected, rel=1e-5
+    )
 
 
 def test_slopes_values_and_inputs_enter_one_claim_as_written(float64):
@@ -95,7 +97,7 @@ def test_a_slope_is_measured_in_output_scales_per_input_scale(text, expected, fl
 def test_the_soft_indicator_is_told_the_scale_of_a_slope(float64):
     options = {key: jnp.asarray(scale) for key, scale in SCALES.items()}
     expected = -10_000 * sigma((along(1)[:, 1] - 0.3) / 5.0).mean()
-    found = log_g("d(y1, x1) >= 0.3", **options)
+    found = log_g("d(y1, x1) >= 0.3 [form=indicator]", **options)
     assert found == pytest.approx(expected, rel=1e-5)
 
 

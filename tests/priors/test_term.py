@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.special import logsumexp
 from scipy.stats import dirichlet, norm
 
-from ocbnn.core.errors import RuleError
+from ocbnn.errors import RuleError
 from ocbnn.rules import custom, expect, inputs, outputs
 from tests.priors.terms import BOX, CLASSES, log_g, some_values, term_of
 from tests.reference import sigma
@@ -24,7 +24,7 @@ WHERE = X0.between(-1, 1) & X1.between(0, 2)
 def test_a_required_interval_forbids_both_sides(float64):
     xs, ys = some_values()
     expected = np.mean(sigma(ys[:, 0] - 0.2) + sigma(0.5 - ys[:, 0]))
-    term = term_of(f"{BOX} 0.2 <= y0 <= 0.5")
+    term = term_of(f"{BOX} 0.2 <= y0 <= 0.5 [form=indicator]")
     np.testing.assert_allclose(log_g(term, xs, ys), -10_000 * expected, rtol=1e-12)
 
 
@@ -32,7 +32,7 @@ def test_a_class_that_a_hard_rule_excludes_is_forbidden_like_a_value(float64):
     xs, ys = some_values()
     lead = np.maximum(ys[:, 0], ys[:, 2]) - ys[:, 1]
     term = term_of(f"{BOX} y in {{a, c}} [strength=hard]", CLASSES)
-    expected = -10_000 * np.mean(sigma(lead))
+    expected = -0.5 * np.sum(np.maximum(0.12 - lead, 0) ** 2) / 0.03**2
     np.testing.assert_allclose(log_g(term, xs, ys), expected, rtol=1e-12)
 
 
@@ -72,11 +72,12 @@ def test_conditions_on_inputs_inside_a_claim_are_exact(float64):
 
 def test_tau_and_the_literal_form_are_settings(float64):
     xs, ys = some_values()
-    plain = log_g(term_of(f"{BOX} y0 > 1"), xs, ys)
+    plain = log_g(term_of(f"{BOX} y0 > 1 [form=indicator]"), xs, ys)
     literal = log_g(term_of(f"{BOX} y0 > 1 [literal=yes]"), xs, ys)
     assert literal == pytest.approx(4 * plain, rel=1e-12)
     both = log_g(term_of(f"{BOX} not (y0 < 1 and y1 < 1) [literal=yes]"), xs, ys)
-    half = log_g(term_of(f"{BOX} not (y0 < 1 and y1 < 1)"), xs, ys)
+    other = term_of(f"{BOX} not (y0 < 1 and y1 < 1) [form=indicator]")
+    half = log_g(other, xs, ys)
     assert both == pytest.approx(16 * half, rel=1e-12)
     blunt = log_g(term_of(f"{BOX} y0 > 1 [tau0=3, tau1=1]"), xs, ys)
     expected = -10_000 * sigma(ys[:, 0] - 1, 3, 1).mean()
@@ -85,11 +86,24 @@ def test_tau_and_the_literal_form_are_settings(float64):
 
 @settings(max_examples=10)
 @given(st.integers(0, 2**16))
-def test_looking_at_the_same_points_twice_does_not_strengthen_a_forbidden_region(seed):
+def test_looking_at_the_same_points_twice_does_not_strengthen_an_indicator(seed):
     xs, ys = some_values(8, seed)
-    term = term_of(f"{BOX} 0.2 <= y0 <= 0.5")
+    term = term_of(f"{BOX} 0.2 <= y0 <= 0.5 [form=indicator]")
     once, twice = log_g(term, xs, ys), log_g(term, *map(_twice, (xs, ys)))
     np.testing.assert_allclose(twice, once, rtol=1e-5)
+
+
+def test_a_distance_has_a_pull_however_far_and_none_where_the_rule_holds(float64):
+    term = term_of(f"{BOX} 0 <= y0 <= 10")
+    xs, ys = some_values(1)
+    pull = jax.grad(
+        lambda y: term.log_g(
+            jnp.asarray(xs), jnp.asarray(ys).at[0, 0].set(y), lambda x: x
+        )
+    )
+    pulls = [float(pull(y)) for y in (-1000.0, -1.0, 0.1, 5.0, 9.9, 11.0, 1000.0)]
+    assert pulls[0] > pulls[1] > 0 > pulls[5] > pulls[6]
+    assert pulls[2:5] == [0.0, 0.0, 0.0]
 
 
 def _twice(table):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from ocbnn.networks import MLP
 from ocbnn.priors import WeightPrior
 

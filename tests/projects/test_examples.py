@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from ocbnn.projects import study as studies
-from ocbnn.projects.checking import check
 from ocbnn.projects.fitting import fit_study
-from ocbnn.projects.predicting import load_model
+from ocbnn.projects.predictions import load_model
+from ocbnn.projects.rule_checks import check
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
 # One is enough for every day.
@@ -20,7 +20,7 @@ def marked(path):
     return pytest.param(path, marks=marks, id=path.stem)
 
 
-@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 @pytest.mark.parametrize("path", [*map(marked, EXAMPLES)])
 def test_an_example_can_be_fitted_loaded_and_checked(path, tmp_path, monkeypatch):
     monkeypatch.setattr(studies, "_QUICK", TINY)
@@ -32,5 +32,5 @@ def test_an_example_can_be_fitted_loaded_and_checked(path, tmp_path, monkeypatch
 
 
 def test_there_is_an_example_of_each_task():
-    tasks = {studies.read_study(path).said.data.task for path in EXAMPLES}
+    tasks = {studies.read_study(path).sections.data.task for path in EXAMPLES}
     assert tasks == {"regression", "classification"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from ocbnn.projects.folder import Run, RunFolder
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from ocbnn.core.errors import DataError, RuleError, SettingError
+from ocbnn.errors import DataError, RuleError, SettingError
 from ocbnn.estimators import OCBNNRegressor
 from ocbnn.inference import NUTS, SVGD
 from ocbnn.networks import MLP
@@ -76,7 +76,7 @@ def test_usual_depths_and_quoted_brackets_are_read():
         f'\'\'\', """"{brackets}"""]\n[inference]\nalgorithm = \'warm-start\'\n'
         "[inference.sampler]\nalgorithm = 'nuts'\n"
     )
-    found = study(text).said.data.inputs
+    found = study(text).sections.data.inputs
     assert found == [brackets, f'"{brackets}', brackets, f'"{brackets}']
 
 

@@ -4,7 +4,7 @@ import duckdb
 import pytest
 
 import ocbnn
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.errors import DataError, SettingError
 from ocbnn.projects.columns import check_columns
 from ocbnn.projects.study import read_study, shortened
 from ocbnn.tables import open_table
@@ -44,7 +44,7 @@ def test_a_study_file_says_what_python_would(tmp_path):
     assert study.inference == ocbnn.NUTS(draws=40)
     assert study.rules == (ocbnn.rule("up: if 0 <= x <= 1 then y >= 0 [points=20]"),)
     assert study.table == tmp_path / "rows.csv"
-    assert (study.said.fit.seed, study.said.network.hidden) == (7, [3])
+    assert (study.sections.fit.seed, study.sections.network.hidden) == (7, [3])
 
 
 def test_rules_may_be_a_plain_list_of_texts(tmp_path):

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ocbnn.language.intervals import Interval
 from ocbnn.networks.mlp import Layer
 from ocbnn.proofs.bounds import Functionals, bound_network, bound_slopes
 from ocbnn.proofs.shapes import SHAPES
-from ocbnn.rules.intervals import Interval
 from tests.proofs.networks import random_draws, values
 
 pytestmark = pytest.mark.usefixtures("float64")

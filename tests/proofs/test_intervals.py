@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from ocbnn.language.evaluate import evaluate
+from ocbnn.language.intervals import Arithmetic, Interval
+from ocbnn.language.tree import Slot
 from ocbnn.rules import Binary, Call, Negate, Number
-from ocbnn.rules.evaluate import evaluate
-from ocbnn.rules.intervals import Arithmetic, Interval
-from ocbnn.rules.tree import Slot
 from tests.rules.strategies import build, plans
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ocbnn.core.choices import are_choices
-from ocbnn.core.errors import CertificateError
 from ocbnn.core.units import Units
+from ocbnn.errors import CertificateError
 from ocbnn.networks import MLP
 from ocbnn.networks.mlp import Layer
 from ocbnn.proofs.prover import Prover
@@ -237,7 +237,7 @@ def test_whenever_a_search_is_interrupted_what_it_found_is_true(monkeypatch):
                 run.glance()
             while True:
                 run.divide()
-        found = run.found()
+        found = run.result()
         assert not found.is_over
         decided = found.status != UNDECIDED
         assert np.array_equal(found.status[decided], whole.status[decided])

@@ -8,12 +8,12 @@ import dataclasses
 
 from hypothesis import strategies as st
 
+from ocbnn.claims import Expect
 from ocbnn.rules import (
     And,
     Binary,
     Call,
     Comparison,
-    Expect,
     Membership,
     Name,
     Negate,
@@ -116,9 +116,11 @@ rules = plans(
     anything | st.integers(1, 3).flatmap(_mixtures),
     st.none() | anything,
     st.sampled_from([None, "low pressure", "a-1", "été_2"]),
-    positives,
+    st.sampled_from(["soft", "firm"]) | positives,
     st.integers(1, 99),
     st.none() | positives,
+    st.none() | positives,
+    st.sampled_from([None, "indicator"]),
     positives,
     positives,
     st.sampled_from(["point", "region"]),

@@ -4,11 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import DataError, RegionError, RuleError
+from ocbnn.claims import AllowedClasses, CustomTerm, Expectation
+from ocbnn.errors import DataError, RegionError, RuleError
+from ocbnn.language.columns import meant_column
 from ocbnn.rules import (
-    AllowedClasses,
-    CustomTerm,
-    Expectation,
     Schema,
     bind,
     custom,
@@ -18,7 +17,6 @@ from ocbnn.rules import (
     parse_rule,
     require,
 )
-from ocbnn.rules.columns import meant_column
 
 REAL = Schema(("pressure", "age"), ("dose", "rate"))
 WARD = Schema(("mean bp", "sex=female", "sex=male"), ("dose (mg)",))
@@ -207,4 +205,4 @@ def test_a_region_checks_the_shape_of_its_inputs():
     ],
 )
 def test_a_rule_knows_whether_it_leaves_room_on_several_sides(text, has_sides):
-    assert bind(parse_rule(text), Schema(("x",), ("y",))).has_sides is has_sides
+    assert bind(parse_rule(text), Schema(("x",), ("y",))).claim.has_sides is has_sides

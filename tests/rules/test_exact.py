@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from ocbnn.core.errors import DataError, RegionError, RuleError
+from ocbnn.errors import DataError, RegionError, RuleError
+from ocbnn.language.evaluate import truth
+from ocbnn.language.normal_form import normal_form
 from ocbnn.rules import (
     Binary,
     Column,
@@ -19,8 +21,6 @@ from ocbnn.rules import (
     inputs,
     parse_rule,
 )
-from ocbnn.rules.evaluate import truth
-from ocbnn.rules.normal_form import normal_form
 from ocbnn.rules.region import region_of
 from tests.rules.strategies import build, comparisons, conditions, plans
 

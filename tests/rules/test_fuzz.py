@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from ocbnn.language.grammar import FUNCTIONS
+from ocbnn.language.words import KEYWORDS
 from ocbnn.rules import Schema, bind, parse_rule
-from ocbnn.rules.grammar import FUNCTIONS
 from ocbnn.rules.parse import OPTIONS
-from ocbnn.rules.words import KEYWORDS
 from tests.mutations import FULL, QUICK, answered, changed_text
 
 # Checking shapes costs far more than the work itself, and hides the library's errors.

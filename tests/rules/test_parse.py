@@ -5,7 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 
-from ocbnn.core.errors import RuleError, RuleSyntaxError
+from ocbnn.errors import RuleError, RuleSyntaxError
 from ocbnn.rules import And, Number, expect, inputs, outputs, parse_rule, require
 from tests.rules.strategies import build, rules
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import RuleError
+from ocbnn.errors import RuleError
 from ocbnn.rules import Schema, bind, find_redundant, parse_rule
 
 ONE = Schema(("x",), ("y",))

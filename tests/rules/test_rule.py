@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import RuleError, SettingError
+from ocbnn.claims.settings import check_setting
+from ocbnn.errors import RuleError, RuleSyntaxError, SettingError
 from ocbnn.rules import custom, expect, forbid, inputs, outputs, parse_rule, require
-from ocbnn.rules.settings import check_setting
 
 x, y = inputs("x"), outputs("y")
 
@@ -19,11 +19,22 @@ def test_forbid_requires_the_opposite():
     assert forbid(~(y > 3)) == require(y > 3)
 
 
-def test_the_defaults_are_the_papers():
-    rule = require(y > 3)
-    assert (rule.strength, rule.points, rule.tau) == (10_000.0, 50, (15.0, 2.0))
+def test_the_defaults_of_the_indicator_are_the_papers():
+    rule = require(y > 3, form="indicator")
+    assert (rule.gamma, rule.points, rule.tau) == (10_000.0, 50, (15.0, 2.0))
     assert (rule.allowed, rule.forbidden, rule.per) == (10.0, 0.01, "point")
     assert rule.weight is rule.where is rule.name is rule.sampler is None
+
+
+def test_a_rule_is_held_by_distance_unless_a_setting_is_the_indicators():
+    assert not require(y > 3).is_indicator
+    assert not require(y > 3, strength="firm", tolerance=2).is_indicator
+    for settings in ({"strength": 5}, {"tau": (30, 2)}, {"literal": True}):
+        assert require(y > 3, **settings).is_indicator
+        with pytest.raises(SettingError, match=r"`tolerance=0\.1`, or write `form=in"):
+            require(y > 3, form="distance", **settings)
+    with pytest.raises(RuleSyntaxError, match="`form` says what a broken rule costs"):
+        parse_rule("y > 3 [form=hinge]")
 
 
 def test_mixture_weights_are_shares():

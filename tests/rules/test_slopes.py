@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ocbnn
-from ocbnn.core.errors import DataError, RuleError, RuleSyntaxError
+from ocbnn.errors import DataError, RuleError, RuleSyntaxError
 from ocbnn.rules import (
     Schema,
     bind,
@@ -29,6 +29,7 @@ strength, cost = outputs("strength", "cost")
         ("strength rises with age", strength.rises_with(age)),
         ("strength falls with water", strength.falls_with(water)),
         ("d(cost, age, water) < 2*cost", ocbnn.d(cost, age, water) < 2 * cost),
+        ("d(cost, age) < 2", ocbnn.derivative(cost, age) < 2),
         (
             "strength rises with age and not cost falls with `water`",
             strength.rises_with(age) & ~cost.falls_with(water),

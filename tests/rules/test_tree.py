@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import RuleError
+from ocbnn.errors import RuleError
 from ocbnn.rules import Name, Not, Number, functions, inputs, outputs, parse_rule
 
 x, y = inputs("x"), outputs("y")

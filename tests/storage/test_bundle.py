@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ocbnn.core.errors import StorageError
+from ocbnn.errors import StorageError
 from ocbnn.storage import files, is_bundle, read_bundle, replace_file, write_bundle
 from tests.limits import within
 from tests.storage.hostile import some_bundle

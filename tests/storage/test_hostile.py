@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import StorageError
+from ocbnn.errors import StorageError
 from ocbnn.storage import read_bundle, write_bundle
 from tests.storage.hostile import (
     ARRAYS,

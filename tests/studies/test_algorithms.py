@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from ocbnn.inference import NUTS, SVGD, VI
 from ocbnn.studies import algorithms, names_for, reproduce, runner, uci
 from ocbnn.studies.base import Request
@@ -14,7 +14,7 @@ from ocbnn.studies.measures import view_grid
 from ocbnn.studies.toy_runs import fit_toy
 from ocbnn.studies.toys import TOYS
 
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 STEIN = SVGD(particles=4, iterations=20)
 TINY = {"SVGD": STEIN, "VI": VI(iterations=20, draws=10)}
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import DataError, SettingError
 from ocbnn.datasets.clinical import clinical_windows
+from ocbnn.errors import DataError, SettingError
 from ocbnn.inference import SVGD
 from ocbnn.rules import Schema, bind, parse_rule
 from ocbnn.studies import clinical, reproduce
@@ -14,7 +14,7 @@ from ocbnn.studies.base import summed_up
 from ocbnn.studies.clinical import SETTINGS, _fold, _patient_folds, _scores
 from ocbnn.studies.clinical_report import PAPER
 
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 
 
 @pytest.fixture(scope="module")

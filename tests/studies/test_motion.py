@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from ocbnn.core.errors import DataError
 from ocbnn.datasets.motion import make_states
+from ocbnn.errors import DataError
 from ocbnn.estimators import OCBNNRegressor
 from ocbnn.inference import SVGD
 from ocbnn.metrics import rmse
 from ocbnn.studies import motion
+from ocbnn.studies.base import Headline, Request
 from ocbnn.studies.motion import (
     PAPER,
     PRESETS,
@@ -24,10 +25,11 @@ from ocbnn.studies.motion import (
     preset_rule,
     run_table2,
 )
-from ocbnn.studies.motion_figures import POINTS, density, run_fig3
+from ocbnn.studies.motion_figures import POINTS, density
 from ocbnn.studies.motion_problem import limits_rule, load_motions, make_problem
+from ocbnn.studies.motion_report import MotionFigure, MotionTable
 
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 
 CONTRACT = {"rmse", "ho_ll", "pp_viol", "f_viol"}
 
@@ -84,11 +86,13 @@ def test_the_network_is_a_line_plus_a_bend_that_stops_at_the_limits(problem):
 class Fixed(OCBNNRegressor):
     """Two functions that were never fitted, and known noise."""
 
+    limits_ = None
+    draws_ = SimpleNamespace(size=2)
+    verdict_ = SimpleNamespace(rhat_max=None, ess_min=None)
+
     def __init__(self, values, limits=None):
         self.values = values
         self.limits_ = limits
-        self.draws_ = SimpleNamespace(size=2)
-        self.verdict_ = SimpleNamespace(rhat_max=None, ess_min=None)
 
     def sample_functions(self, X, count=2):
         return np.stack([value + np.zeros((len(X), 4)) for value in self.values])
@@ -125,14 +129,18 @@ def test_the_numbers_are_those_of_the_paper_by_hand(problem):
     assert measure(model, problem, states)["f_viol"] == 50.0
 
 
-@pytest.mark.parametrize("quick", [True, False])
-def test_a_table_sums_up_its_splits(monkeypatch, quick):
+@pytest.fixture
+def never_fitted(monkeypatch):
     def fit_models(problem, preset, seed, *, quick, progress):
         low, high = problem.limits
         values = [low + 0.2, problem.train.Y.mean(axis=0)]
         return {"bnn": Fixed(values), "ocbnn": Fixed(values, (low, high))}
 
     monkeypatch.setattr(motion, "fit_models", fit_models)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_table_sums_up_its_splits(never_fitted, quick):
     result = run_table2("paper", 3, quick, False)
     json.dumps(result, allow_nan=False)
     assert len(result["splits"]) == (2 if quick else 5)
@@ -147,6 +155,22 @@ def test_a_table_sums_up_its_splits(monkeypatch, quick):
     assert result["models"]["bnn"]["test"]["pp_viol"] > 0.0
     assert result["paper"]["models"] == PAPER
     assert result["rules"][0].startswith("joint limits")
+
+
+def test_our_table_stands_beside_the_papers(never_fitted):
+    study = MotionTable()
+    numbers = study.run(Request("paper", 3, quick=True)).numbers
+    base, ours = (numbers["models"][name]["test"] for name in ("bnn", "ocbnn"))
+    assert study.headline(numbers) == Headline(base["pp_viol"] / 100, 0.0)
+    assert f"RMSE {base['rmse']:.4f} -> {ours['rmse']:.4f} rad" in study.line(numbers)
+    mine, papers = study.tables(numbers)
+    by_label = {row[0]: row[1:] for row in mine.rows}
+    assert by_label["PP-VIOL [%]"][3] == "0.000 ± 0.000"
+    shown = f"{1e3 * base['rmse']:.3f} ± {1e3 * base['rmse_sd']:.3f}"
+    assert by_label["RMSE [10⁻³ rad]"][2] == shown
+    assert [row[0] for row in papers.rows] == list(by_label)[:3]
+    first = 1e3 * PAPER["bnn"]["train"]["rmse"]
+    assert papers.rows[0][1].startswith(f"{first:.3f}")
 
 
 def test_the_papers_settings_are_the_papers(problem):
@@ -166,7 +190,8 @@ def test_figure_three_shows_five_points_ten_frames_apart(monkeypatch):
     plan = SVGD(particles=8, iterations=200)
     tiny = dataclasses.replace(PRESETS["best"], quick=plan)
     monkeypatch.setitem(PRESETS, "best", tiny)
-    numbers, figures = run_fig3("best", 0, True, False)
+    outcome = MotionFigure().run(Request("best", quick=True))
+    numbers, figures = outcome.numbers, outcome.figures
     json.dumps(numbers, allow_nan=False)
     assert np.diff(numbers["frames"]).tolist() == [10] * (POINTS - 1)
     assert len(numbers["truth"]) == len(numbers["models"]["bnn"]["outside"]) == POINTS
@@ -175,6 +200,10 @@ def test_figure_three_shows_five_points_ten_frames_apart(monkeypatch):
     assert set(figures) == {"fig3", "fig3-reach"}
     labels = figures["fig3"].axes[0].get_legend_handles_labels()[1]
     assert {"BNN", "OC-BNN", "what the arm did", "beyond the limits"} <= set(labels)
+    (table,) = MotionFigure().tables(numbers)
+    assert [row[0] for row in table.rows] == [str(frame) for frame in numbers["frames"]]
+    assert [row[-1] for row in table.rows] == ["0.000"] * POINTS
+    assert numbers["joint"] in table.caption
 
 
 @pytest.mark.parametrize("limits", [None, (np.full(4, -0.2), np.full(4, 0.5))])

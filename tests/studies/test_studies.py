@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from ocbnn.inference import SMC
 from ocbnn.studies import STUDIES, names_for, reproduce
 from ocbnn.studies.measures import bound_rules, region_grid
@@ -19,7 +19,7 @@ def tiny(monkeypatch):
     make_tiny(monkeypatch)
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 
 
 # Tests of the command line run a figure with numbers.
@@ -63,7 +63,8 @@ def test_wrong_names_and_presets_list_the_right_ones(tmp_path):
 def test_the_problems_are_the_papers():
     x = TOYS["fig1-left"].X[:, 0]
     assert np.allclose(TOYS["fig1-left"].y, -(x**4) + 3 * x**2 + 1)
-    assert TOYS["fig4-left"].rules[0].strength == 20_000
+    assert TOYS["fig4-left"].rules_of("paper")[0].strength == 20_000
+    assert not any(rule.is_indicator for rule in TOYS["fig4-left"].rules_of("best"))
     assert np.array_equal(TOYS["fig2-left"].X, TOYS["fig4-left"].X)
     clouds, labels = TOYS["fig1-right"].X, TOYS["fig1-right"].y
     centres = {"green": (0, -3), "red": (-3, 1), "blue": (2, 3)}

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from ocbnn.core.errors import SettingError
 from ocbnn.datasets.uci import split, uci as load
+from ocbnn.errors import SettingError
 from ocbnn.inference import SVGD
 from ocbnn.studies import names_for, reproduce, uci
 
-pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 PLAN = SVGD(particles=3, iterations=20)
 
 

@@ -12,9 +12,11 @@ from contextlib import ExitStack, contextmanager
 import pytest
 import uvicorn
 
-from ocbnn.studio.connections import KNOWN, Patience, WatchedProtocol
+from ocbnn.studio.connections import KNOWN, ConnectionLimits, WatchedProtocol
 
-SHORT = Patience(head=1.0, silence=2.0, taking=2.0, rate=500.0, most=20, look=0.05)
+SHORT = ConnectionLimits(
+    head=1.0, silence=2.0, taking=2.0, rate=500.0, most=20, look=0.05
+)
 LARGE = b"x" * 2**20
 POST = b"POST /%s HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\n"
 
@@ -41,7 +43,7 @@ async def app(scope, receive, send):
 @pytest.fixture(scope="module")
 def server():
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        protocol = functools.partial(WatchedProtocol, patience=SHORT)
+        protocol = functools.partial(WatchedProtocol, limits=SHORT)
         config = uvicorn.Config(app, http=protocol, log_level="error", lifespan="off")
         made = uvicorn.Server(config)
         made.port = listening.getsockname()[1]
@@ -159,7 +161,7 @@ def test_many_who_say_nothing_do_not_keep_others_out(server):
 def test_the_studio_answers_among_hundreds_of_silent_connections(studio):
     port = int(studio.address.rpartition(":")[2])
     with ExitStack() as stack:
-        for _ in range(2 * Patience().most):
+        for _ in range(2 * ConnectionLimits().most):
             made = stack.enter_context(connected(port))
             made.sendall(b"GET / HTTP/1.1\r\n")
         started = time.monotonic()
@@ -172,7 +174,7 @@ def test_strangers_do_not_keep_the_owner_out(studio):
     head = b"POST /x HTTP/1.1\r\nhost: 127.0.0.1:%d\r\ncontent-length: 1000000000\r\n"
     with ExitStack() as stack, studio.listen(f"{studio.example('fig2-left')}/events"):
         strangers = []
-        for _ in range(Patience().most):
+        for _ in range(ConnectionLimits().most):
             made = stack.enter_context(connected(port))
             made.sendall(head % port + b"\r\n")
             strangers.append(made)

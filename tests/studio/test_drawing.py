@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from ocbnn.core.errors import RuleError
+from ocbnn.errors import RuleError
 from ocbnn.projects.columns import Rows
 from ocbnn.rules import Schema, bind, parse_rule
 from ocbnn.studio.document import View
@@ -22,7 +22,7 @@ from ocbnn.studio.drawing import (
 )
 from ocbnn.studio.sentences import in_words
 from ocbnn.studio.strictness import strictness_of, with_strength, with_weight
-from ocbnn.studio.window import window
+from ocbnn.studio.viewport import window
 
 VIEW = View()
 LINE = Rows(
@@ -188,7 +188,14 @@ def test_strength_and_name_are_part_of_the_text():
 @pytest.mark.parametrize(
     ("text", "rows", "by", "now", "words"),
     [
-        ("if 0 <= x <= 1 then y >= 0", LINE, "strength", 1e4, ["firm", "hard"]),
+        ("if 0 <= x <= 1 then y >= 0", LINE, "weight", 50.0, ["firm", "hard"]),
+        (
+            "if 0 <= x <= 1 then y >= 0 [form=indicator]",
+            LINE,
+            "strength",
+            1e4,
+            ["firm", "hard"],
+        ),
         ("if 0 <= x <= 1 then y ~ Normal(0, 1)", LINE, "weight", 50.0, []),
         ("if x0 >= 0 then y in {red}", COLOURS, "weight", 1.0, ["firm", "hard"]),
         (
@@ -243,6 +250,7 @@ def test_each_kind_of_rule_says_how_strictly_it_is_held(text, rows, by, now, wor
         ),
         ("not (y > 0)", "Everywhere: never (y is above 0)"),
         ("a + 2 * b <= 3.1", "Everywhere: a + 2 * b is at most 3.1"),
+        ("y^9^9 <= 1", "Everywhere: y ** 9⁹ is at most 1"),
     ],
 )
 def test_rules_are_said_in_words(text, words):

@@ -8,14 +8,15 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 
+from ocbnn.estimators import OCBNNRegressor
 from ocbnn.plots import save
 from ocbnn.plots.style import HUES
 from ocbnn.projects.columns import Rows
 from ocbnn.rules import Schema, bind, parse_rule
-from ocbnn.studio.answers import answered
 from ocbnn.studio.document import View
 from ocbnn.studio.figures import draw
-from ocbnn.studio.window import window
+from ocbnn.studio.function_summaries import predictions_in_view
+from ocbnn.studio.viewport import window
 
 rng = np.random.default_rng(0)
 SCHEMA = Schema(("a", "b", "who=x", "who=z"), ("dose",))
@@ -28,11 +29,12 @@ def rows(count=40):
     return Rows(X, y, SCHEMA, 0, np.arange(1, count + 1))
 
 
-class Fake:
+class Fake(OCBNNRegressor):
     """A model whose functions are lines of random height."""
 
     def __init__(self, height, rules=()):
-        self.height, self.rules_ = height, rules
+        super().__init__()
+        self.height, self.fitted_ = height, SimpleNamespace(rules=rules)
 
     def sample_functions(self, X, count):
         lift = np.random.default_rng(1).normal(size=(50, 1))
@@ -58,7 +60,7 @@ def test_bands_are_those_of_the_page_and_rules_have_their_colours():
     fig = draw(MODELS, seen, rows(), [3])
     ax = fig.axes[0]
     assert {"95 % of functions", "95 % of new rows", "mean", "data"} <= set(labels(ax))
-    page = answered(MODELS["with"], seen)
+    page = predictions_in_view(MODELS["with"], seen)
     bands = {one.get_label(): one for one in ax.collections}
     heights = bands["95 % of functions"].get_paths()[0].vertices[:, 1]
     assert heights.min() == pytest.approx(min(page["function_low"]))

@@ -20,21 +20,21 @@ from hypothesis import given, settings, strategies as st
 
 import ocbnn
 from ocbnn import plots
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.errors import DataError, SettingError
+from ocbnn.language.words import spell_name
 from ocbnn.plots.style import literal
 from ocbnn.projects.columns import Rows
 from ocbnn.projects.fitting import fit_study
+from ocbnn.projects.scaffold import start_study
 from ocbnn.projects.source import Source
-from ocbnn.projects.starting import start_study
 from ocbnn.projects.study import read_study, study_of
 from ocbnn.projects.toml import toml_value
 from ocbnn.rules import Schema
-from ocbnn.rules.words import spell_name
 from ocbnn.studio.document import DataChoice, Document, RuleLine, study_text, title_in
-from ocbnn.studio.material import rows_of, study_for
+from ocbnn.studio.downloads import python_code, study_archive, study_file
 from ocbnn.studio.report import report_page
+from ocbnn.studio.session_data import rows_of, study_for
 from ocbnn.studio.sessions import Store
-from ocbnn.studio.takeaway import python_code, study_archive, study_file
 
 NASTY = (
     'a""";import os;os.system("touch PWNED");"""',
@@ -178,10 +178,10 @@ def test_a_first_study_file_of_a_hostile_table_reads_back(tmp_path, ending):
     out = tmp_path / "study.toml"
     start = start_study(path, out, output="y", force=False)
     study = read_study(out)
-    assert study.said.data.inputs == start.inputs
+    assert study.sections.data.inputs == start.inputs
     assert {*start.inputs} | {*start.left_out} >= {*columns, "words", "words, too"}
-    assert study.said.data.file == path.name
-    assert study.said.fit.seed == 0
+    assert study.sections.data.file == path.name
+    assert study.sections.fit.seed == 0
     assert tomllib.loads(out.read_text()).keys() == {
         "data",
         "network",
@@ -190,7 +190,7 @@ def test_a_first_study_file_of_a_hostile_table_reads_back(tmp_path, ending):
     }
 
 
-@pytest.mark.filterwarnings("ignore::ocbnn.core.errors.InferenceWarning")
+@pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 def test_code_of_a_hostile_table_gives_the_same_numbers(tmp_path):
     store = Store(tmp_path / "studio")
     content = io.StringIO()

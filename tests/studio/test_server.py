@@ -328,8 +328,8 @@ def test_a_fit_that_crashes_is_told_and_the_server_lives(studio):
     _, state = studio.heard(session)
     assert state["fit"]["state"] == "failed"
     assert "SIGKILL" in state["fit"]["message"]
-    (looker,) = children(studio, "looker")
-    os.kill(looker, signal.SIGKILL)
+    (preview,) = children(studio, "preview_worker")
+    os.kill(preview, signal.SIGKILL)
     time.sleep(1.0)
     statuses = [studio.ask(f"{session}/prior", {})[0] for _ in range(2)]
     assert statuses[1] == 200

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from playwright.sync_api import expect
 
-from ocbnn.core.errors import DataError, OcbnnError
+from ocbnn.errors import DataError, OcbnnError
 from ocbnn.studio.document import Document, study_text
 from ocbnn.studio.examples import EXAMPLES
-from ocbnn.studio.material import checked
+from ocbnn.studio.session_data import checked
 from ocbnn.studio.sessions import StaleError, Store
 from tests.studio.browsing import is_ready, needs_chromium, work
 from tests.studio.conftest import running

@@ -16,8 +16,8 @@ from types import SimpleNamespace
 import pytest
 from starlette.requests import Request
 
-from ocbnn.core.errors import OcbnnError
-from ocbnn.studio import desk, jobs
+from ocbnn.errors import OcbnnError
+from ocbnn.studio import controller, jobs
 from ocbnn.studio.examples import EXAMPLES
 from ocbnn.studio.server import Studio
 from ocbnn.studio.sessions import Store
@@ -28,10 +28,10 @@ from tests.studio.stopping import PLANS, busy, stop_often, stop_one
 # libraries that catch whatever is raised.
 DEAF = """
 import sys, time
-from ocbnn.studio.hearing import Stop
+from ocbnn.studio.stop_signal import StopSignal
 
 say = lambda word: print(word, flush=True)
-stop = Stop(farewell=lambda: say("farewell"), promise=lambda: say("promise"))
+stop = StopSignal(farewell=lambda: say("farewell"), promise=lambda: say("promise"))
 stop.listen()
 if "hold" in sys.argv:
     stop.hold()
@@ -132,7 +132,7 @@ def fits(monkeypatch):
                 limit=2**16,
             )
 
-        monkeypatch.setattr(jobs, "started", started)
+        monkeypatch.setattr(jobs, "start_process", started)
         return jobs.Fits(jobs.Listeners(), 1)
 
     return make
@@ -185,7 +185,7 @@ def test_a_fit_that_is_not_followed_is_ended_and_told_as_failed(
         followed.append(process)
         raise LookupError
 
-    monkeypatch.setattr(jobs.Fits, "_hear", lost)
+    monkeypatch.setattr(jobs.Fits, "_follow", lost)
 
     async def run():
         some = fits("import time; time.sleep(600)")
@@ -218,12 +218,12 @@ def test_a_folder_that_cannot_be_used_is_told(fits, session, monkeypatch):
 
 SPEAKS = """
 import os
-from ocbnn.studio.telling import speak_alone, tell
+from ocbnn.studio.worker_messages import reserve_stdout, send_event
 
-speak_alone()
+reserve_stdout()
 print("from Python", flush=True)
 os.write(1, b"from elsewhere")
-tell("bands", cut=[1.0, float("nan")], inner={"high": (float("inf"), "x")})
+send_event("bands", cut=[1.0, float("nan")], inner={"high": (float("inf"), "x")})
 """
 
 
@@ -290,11 +290,11 @@ def test_a_fit_is_there_while_it_is_looked_at_before_it_starts(
         assert go_on.wait(10)
         return SimpleNamespace(problem="")
 
-    monkeypatch.setattr(desk, "checked", checked)
+    monkeypatch.setattr(controller, "checked", checked)
 
     async def run():
-        some = studio._fits = studio._desk._fits = fits(IGNORES)
-        coming = asyncio.create_task(studio._desk.fit(session, quick=False))
+        some = studio._fits = studio._controller._fits = fits(IGNORES)
+        coming = asyncio.create_task(studio._controller.fit(session, quick=False))
         await asyncio.to_thread(looking.wait, 60)
         asked = Request({"type": "http", "path_params": {"id": session.id}})
         match how:
@@ -305,7 +305,7 @@ def test_a_fit_is_there_while_it_is_looked_at_before_it_starts(
                     await studio._delete(asked)
             case "fit":
                 with pytest.raises(OcbnnError, match="running already"):
-                    await studio._desk.fit(session, quick=False)
+                    await studio._controller.fit(session, quick=False)
         go_on.set()
         await coming
         state = some.state(session)["state"]
@@ -324,9 +324,9 @@ def test_a_fit_that_is_refused_keeps_no_place(fits, tmp_path):
     session.write(document.model_copy(update={"data": data}), revision)
 
     async def run():
-        some = studio._desk._fits = fits(IGNORES)
+        some = studio._controller._fits = fits(IGNORES)
         with pytest.raises(OcbnnError, match="nowhere"):
-            await studio._desk.fit(session, quick=False)
+            await studio._controller.fit(session, quick=False)
         return some.is_busy(session)
 
     assert not asyncio.run(run())

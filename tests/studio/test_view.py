@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from ocbnn.core.choices import are_choices
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from ocbnn.projects.columns import Rows
 from ocbnn.rules import Schema, bind, parse_rule
-from ocbnn.studio.answers import summed_up
 from ocbnn.studio.document import View
+from ocbnn.studio.function_summaries import summarize
 from ocbnn.studio.layers import layer_of, numbers
-from ocbnn.studio.window import filled_in, window
+from ocbnn.studio.viewport import filled_in, window
 
 rng = np.random.default_rng(0)
 ROWS = Rows(
@@ -121,14 +121,14 @@ def test_a_map_shows_regions():
 def test_functions_are_summed_up_as_curves_and_maps():
     seen = window(View(), ROWS)
     values = rng.normal(size=(500, 161, 1)) * 2.0 + np.arange(161)[None, :, None]
-    found = summed_up(values, seen)
+    found = summarize(values, seen)
     np.testing.assert_allclose(found["mean"], np.arange(161), atol=0.5)
     width = np.subtract(found["function_high"], found["function_low"])
     np.testing.assert_allclose(width.mean(), 2 * 1.96 * 2.0, rtol=0.05)
     assert len(found["functions"]) == 40
     seen = window(View(along=["a", "b"]), ROWS)
     x, y = np.meshgrid(*seen.axes)
-    table = summed_up((x + 10 * y).reshape(1, -1, 1), seen)
+    table = summarize((x + 10 * y).reshape(1, -1, 1), seen)
     np.testing.assert_allclose(table["z"], x + 10 * y, rtol=1e-4)
 
 
@@ -140,7 +140,7 @@ def test_classes_have_probabilities_that_add_up_to_one():
         0,
         ROWS.numbers,
     )
-    found = summed_up(rng.normal(size=(30, 161, 2)), window(View(), rows))
+    found = summarize(rng.normal(size=(30, 161, 2)), window(View(), rows))
     np.testing.assert_allclose(np.sum(found["probability"], axis=0), 1.0, rtol=1e-4)
     assert found["classes"] == ["u", "v"]
 

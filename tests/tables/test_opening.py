@@ -10,10 +10,10 @@ import duckdb
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import DataError, SettingError
-from ocbnn.tables import open_table, packed
+from ocbnn.errors import DataError, SettingError
+from ocbnn.tables import decompression, open_table
 from ocbnn.tables.database import database, literal, run
-from ocbnn.tables.packed import VARIABLE
+from ocbnn.tables.decompression import VARIABLE
 
 # Names that are patterns, partitions, addresses, options or text of SQL to someone.
 NAMES = (
@@ -266,7 +266,7 @@ def test_a_small_file_of_very_long_text_is_refused_at_once(tmp_path):
 
 
 def test_the_number_in_the_advice_is_enough(bombs, tmp_path, monkeypatch):
-    monkeypatch.setattr(packed, "_FREE_TEXT", 1_000_000)
+    monkeypatch.setattr(decompression, "_FREE_TEXT", 1_000_000)
     path = tmp_path / "t.parquet"
     duckdb.execute(
         f"COPY (SELECT repeat('a', 1_000_000) AS s FROM range(20)) TO {literal(path)} "

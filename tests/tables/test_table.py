@@ -6,7 +6,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from ocbnn.core.errors import DataError
+from ocbnn.errors import DataError
 from ocbnn.tables import open_table
 
 

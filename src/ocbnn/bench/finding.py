@@ -10,14 +10,22 @@ from ocbnn.bench.timing import Spread
 class Finding:
     """One number about one case.
 
-    Attributes:
-        case: The case's name.
-        setting: What of it was varied, in words.
-        what: What the number is.
-        value: The number over several turns.
-        unit: Its unit; empty for a ratio.
-        least: What it should be at least; None where nothing is asked.
-        most: What it should be at most, likewise.
+    Attributes
+    ----------
+    case
+        The case's name.
+    setting
+        What of it was varied, in words.
+    what
+        What the number is.
+    value
+        The number over several turns.
+    unit
+        Its unit; empty for a ratio.
+    least
+        What it should be at least; None where nothing is asked.
+    most
+        What it should be at most, likewise.
     """
 
     case: str

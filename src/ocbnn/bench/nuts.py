@@ -9,7 +9,7 @@ import numpy as np
 
 from ocbnn.bench.finding import Finding
 from ocbnn.bench.hmc import first_figure
-from ocbnn.bench.others import Effort, Sampler, others
+from ocbnn.bench.other_libraries import Effort, Sampler, others
 from ocbnn.bench.timing import in_order, spread, timed
 from ocbnn.inference import NUTS, sample
 from ocbnn.inference.diagnostics import ess_bulk, rhat
@@ -44,12 +44,14 @@ def beside_others(case: str, repeats: int) -> Iterator[Finding]:
 def findings(case: str, turns: Mapping[str, list[Turn]]) -> Iterator[Finding]:
     """Rates and R-hats of all; ours beside others', seed by seed."""
     setting = f"{_EFFORT.chains} chains"
-    rates = {name: np.array([one.rate for one in all_]) for name, all_ in turns.items()}
+    rates = {
+        name: np.array([turn.rate for turn in all_]) for name, all_ in turns.items()
+    }
     for name, rate in rates.items():
         what = f"effective draws of {name}"
         yield Finding(case, setting, what, spread(rate), "/s")
         # Draws of chains that disagree count for little, and here it is seen why.
-        mixing = spread(np.array([one.rhat for one in turns[name]]))
+        mixing = spread(np.array([turn.rhat for turn in turns[name]]))
         yield Finding(case, setting, f"greatest R-hat of {name}", mixing)
     ours = rates.pop("ours")
     for name, theirs in rates.items():
@@ -60,8 +62,8 @@ def findings(case: str, turns: Mapping[str, list[Turn]]) -> Iterator[Finding]:
 
 def _turn(made: Target, run: Sampler, seed: jax.Array) -> Turn:
     seconds, positions = timed(lambda: run(seed))
-    found = _values(made, jax.tree.map(jnp.asarray, positions))
-    values = np.asarray(found, float)
+    curves = _values(made, jax.tree.map(jnp.asarray, positions))
+    values = np.asarray(curves, float)
     return Turn(float(ess_bulk(values).min()) / seconds, float(rhat(values).max()))
 
 

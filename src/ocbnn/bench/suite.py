@@ -10,9 +10,9 @@ import jax
 from ocbnn.bench import hmc, nuts, predict, rules, start, svgd
 from ocbnn.bench.finding import Finding
 from ocbnn.core.cores import cores
-from ocbnn.core.errors import SettingError
 from ocbnn.core.versions import library_versions
 from ocbnn.core.words import suggest
+from ocbnn.errors import SettingError
 
 Case = Callable[[str, int], Iterator[Finding]]
 
@@ -33,16 +33,24 @@ def run_bench(
 ) -> dict[str, Any]:
     """Measure cases one after the other.
 
-    Args:
-        names: The cases; all when empty.
-        repeats: Turns.
-        say: Called with every number as it is found.
+    Parameters
+    ----------
+    names
+        The cases; all when empty.
+    repeats
+        Turns.
+    say
+        Called with every number as it is found.
 
-    Returns:
+    Returns
+    -------
+    dict[str, Any]
         The machine, the versions, the day, and every number.
 
-    Raises:
-        SettingError: When there is no such case.
+    Raises
+    ------
+    SettingError
+        When there is no such case.
     """
     for name in names:
         if name not in CASES:

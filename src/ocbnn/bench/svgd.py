@@ -21,15 +21,24 @@ from ocbnn.posterior import Target
 class Sized:
     """How large a case is.
 
-    Attributes:
-        widths: Of the network's layers.
-        rows: Rows of data.
-        batches: Rows per step; None for all.
-        particles: How many networks.
-        activation: Of the hidden layers.
-        is_classification: Whether outputs are classes.
-        least: The share of the products' speed that is asked for.
-        steps: In a run; so many that calling it takes no time beside them.
+    Attributes
+    ----------
+    widths
+        Of the network's layers.
+    rows
+        Rows of data.
+    batches
+        Rows per step; None for all.
+    particles
+        How many networks.
+    activation
+        Of the hidden layers.
+    is_classification
+        Whether outputs are classes.
+    least
+        The share of the products' speed that is asked for.
+    steps
+        In a run; so many that calling it takes no time beside them.
     """
 
     widths: tuple[int, ...]

@@ -11,17 +11,17 @@ from ocbnn import __version__
 from ocbnn.cli.bench import bench
 from ocbnn.cli.certify import certify
 from ocbnn.cli.commands import Command, Group
+from ocbnn.cli.console import sentence
 from ocbnn.cli.data import data as data_commands
-from ocbnn.cli.ending import fail, stop
+from ocbnn.cli.exits import fail, stop
 from ocbnn.cli.explain import explain
 from ocbnn.cli.fit import fit, report, resume
 from ocbnn.cli.init import init
 from ocbnn.cli.predict import check, predict
 from ocbnn.cli.studio import studio
-from ocbnn.cli.talk import sentence
-from ocbnn.core.compiled import keep_compiled
-from ocbnn.core.errors import InferenceWarning, OcbnnError, SettingError
+from ocbnn.core.compilation_cache import keep_compiled
 from ocbnn.core.interrupts import kept_interrupts
+from ocbnn.errors import InferenceWarning, OcbnnError, SettingError
 
 CODES = {
     0: "done",

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ocbnn.cli.ending import stop
-from ocbnn.cli.talk import note, spoken_warnings
+from ocbnn.cli.console import note, spoken_warnings
+from ocbnn.cli.exits import stop
 
 
 def bench(

@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ocbnn.cli.ending import stop
+from ocbnn.cli.console import opened, show_json, spoken_warnings
+from ocbnn.cli.exits import stop
 from ocbnn.cli.predict import RULES_BROKEN, ModelPath
-from ocbnn.cli.talk import opened, show_json, spoken_warnings
-from ocbnn.core.errors import SettingError
+from ocbnn.core.sentences import errors_spelled
+from ocbnn.errors import SettingError
 
 
 def certify(
@@ -94,26 +95,29 @@ def certify(
     """
     settings = {"rule": rule, "tolerance": tolerance, "within": within}
     settings |= {"draws": draws, "boxes": boxes}
+    from ocbnn.projects.command_advice import on_command_line  # noqa: PLC0415
+
+    spelling = on_command_line(model)
     try:
-        with spoken_warnings():
+        with spoken_warnings(), errors_spelled(spelling):
             if verify is None:
-                found = _proved(model, {**settings, "at": at}, out)
+                certificate = _proved(model, {**settings, "at": at}, out)
             else:
-                found = _checked(model, verify, at, {**settings, "out": out})
+                certificate = _checked(model, verify, at, {**settings, "out": out})
     except KeyboardInterrupt:
         stop("stopped. Nothing was written.", as_json=as_json)
-    is_whole = not (found.skipped or found.stopped)
-    holds = is_whole and all(one.holds >= least for one in found)
+    is_whole = not (certificate.skipped or certificate.stopped)
+    holds = is_whole and all(rule.holds >= least for rule in certificate)
     if as_json:
-        said = {"holds": holds, "least": least, "verified": verify is not None}
-        show_json({**said, **found.to_dict()})
+        answer = {"holds": holds, "least": least, "verified": verify is not None}
+        show_json({**answer, **certificate.to_dict()})
     else:
-        typer.echo(str(found))
+        typer.echo(certificate.to_text(spelling))
         if verify is not None:
-            typer.echo(f"\n{_stands(verify, found, at)}")
+            typer.echo(f"\n{_stands(verify, certificate, at)}")
         if out is not None:
             typer.echo(f"\nwritten to {out}")
-    if verify is None and found.stopped:
+    if verify is None and certificate.stopped:
         stop("stopped early; what was decided until then is above.")
     if not holds:
         raise typer.Exit(RULES_BROKEN)
@@ -121,18 +125,18 @@ def certify(
 
 def _proved(model: Path, settings: dict[str, Any], out: Path | None) -> Any:
     # The library is heavy; `--help` should not wait for it.
-    from ocbnn.projects.certifying import check_out, proved  # noqa: PLC0415
+    from ocbnn.projects.certificates import check_out, proved  # noqa: PLC0415
 
     if out is not None:
         check_out(out)
-    found = proved(opened(model), **settings, progress=True)
+    certificate = proved(opened(model), **settings, progress=True)
     if out is not None:
-        found.save(out)
-    return found
+        certificate.save(out)
+    return certificate
 
 
 def _checked(model: Path, path: Path, at: Path | None, others: dict[str, Any]) -> Any:
-    from ocbnn.projects.certifying import checked_again  # noqa: PLC0415
+    from ocbnn.projects.certificates import checked_again  # noqa: PLC0415
 
     for name, value in others.items():
         if value:
@@ -143,9 +147,11 @@ def _checked(model: Path, path: Path, at: Path | None, others: dict[str, Any]) -
     return checked_again(opened(model), path, at)
 
 
-def _stands(path: Path, found: Any, at: Path | None) -> str:
+def _stands(path: Path, certificate: Any, at: Path | None) -> str:
     words = "how many boxes and seconds it took, and what stayed undecided"
-    if found.asked.rows is not None and at is None:
+    if certificate.asked.rows is not None and at is None:
         words += ", and that its rows are those of a table (--at compares them)"
-    said = "every statement was checked again and stands. Its author's word alone are"
-    return textwrap.fill(f"{path}: {said} {words}.", 80, break_on_hyphens=False)
+    sentence = (
+        "every statement was checked again and stands. Its author's word alone are"
+    )
+    return textwrap.fill(f"{path}: {sentence} {words}.", 80, break_on_hyphens=False)

@@ -5,8 +5,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from ocbnn.cli.talk import sentence, show_json
-from ocbnn.core.errors import CertificateError, OcbnnError, SettingError
+from ocbnn.cli.console import sentence, show_json
+from ocbnn.errors import CertificateError, OcbnnError, SettingError
 
 
 class Command(TyperCommand):

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from ocbnn.cli.commands import Command, Group
-from ocbnn.cli.ending import stop
-from ocbnn.core.errors import SettingError
+from ocbnn.cli.exits import stop
+from ocbnn.errors import SettingError
 
 data = typer.Typer(
     cls=Group,

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ocbnn.cli.ending import have_last_word
-from ocbnn.cli.talk import note
-from ocbnn.core.errors import LostProcessError, SettingError
+from ocbnn.cli.console import note
+from ocbnn.cli.exits import set_crash_notice
+from ocbnn.errors import LostProcessError, SettingError
 
 ADDRESS = "JAX_COORDINATOR_ADDRESS"
 COUNT, NUMBER = "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
@@ -18,9 +18,12 @@ _PATIENCE = 300  # seconds until all have come
 def join_others(folder: Path) -> None:
     """Meet the other processes of a fit, before JAX does anything else.
 
-    Raises:
-        SettingError: When nothing says who the others are.
-        LostProcessError: When they do not come.
+    Raises
+    ------
+    SettingError
+        When nothing says who the others are.
+    LostProcessError
+        When they do not come.
     """
     said = settings(os.environ)
     import jax  # noqa: PLC0415 (heavy)
@@ -31,7 +34,7 @@ def join_others(folder: Path) -> None:
         f"Start all of them, and check that {place} can be reached from each."
     )
     note(f"waiting for the other processes, {_PATIENCE} seconds at most")
-    have_last_word(alone)  # JAX ends a process that waited in vain.
+    set_crash_notice(alone)  # JAX ends a process that waited in vain.
     try:
         jax.distributed.initialize(**said, initialization_timeout=_PATIENCE)
     except ValueError as error:
@@ -46,7 +49,7 @@ def join_others(folder: Path) -> None:
         raise LostProcessError(f"{alone} JAX says: {gist}") from None
     _keep_stdout()
     is_first = jax.process_index() == 0
-    have_last_word(
+    set_crash_notice(
         f"process {jax.process_index()} of {jax.process_count()} was ended, or another "
         f"was lost and JAX ended this one. What was saved is kept: `ocbnn resume "
         f"{folder}` goes on, on as many processes as you like.",
@@ -70,8 +73,10 @@ def settings(environment: Mapping[str, str]) -> dict[str, Any]:
     >>> settings({ADDRESS: "10.0.0.1:1234", COUNT: "4", NUMBER: "1"})["num_processes"]
     4
 
-    Raises:
-        SettingError: When some of it is missing or no number.
+    Raises
+    ------
+    SettingError
+        When some of it is missing or no number.
     """
     if not any(name in environment for name in (COUNT, NUMBER)):
         return {}

@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from ocbnn.cli.ending import stop
+from ocbnn.cli.console import opened, show_json, spoken_warnings
+from ocbnn.cli.exits import stop
 from ocbnn.cli.predict import ModelPath
-from ocbnn.cli.talk import opened, show_json, spoken_warnings
-from ocbnn.core.errors import SettingError
+from ocbnn.core.sentences import errors_spelled
+from ocbnn.errors import SettingError
 
 
 def explain(
@@ -37,15 +38,15 @@ def explain(
     if refit and no_refit:
         raise SettingError("--refit --no-refit: write one of them, or neither.")
     asked = True if refit else False if no_refit else None
-    from ocbnn.estimators.asking import on_command_line  # noqa: PLC0415
+    from ocbnn.projects.command_advice import on_command_line  # noqa: PLC0415
 
+    spelling = on_command_line(model)
     try:
-        with spoken_warnings(), on_command_line(model):
+        with spoken_warnings(), errors_spelled(spelling):
             found = opened(model).explain(rule, refit=asked)
-            document, page = found.to_dict(), str(found)
     except KeyboardInterrupt:
         stop("stopped.", as_json=as_json)
     if as_json:
-        show_json(document)
+        show_json(found.to_dict(spelling))
     else:
-        typer.echo(page)
+        typer.echo(found.to_text(spelling))

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ocbnn.cli.console import note, show_json, spoken_warnings
 from ocbnn.cli.distributed import join_others
-from ocbnn.cli.ending import stop
-from ocbnn.cli.talk import note, show_json, spoken_warnings
+from ocbnn.cli.exits import stop
 
 if TYPE_CHECKING:
     from ocbnn.projects.fitting import Outcome
@@ -60,16 +60,15 @@ def fit(
     """Fit a model to a table and rules, as a study file says.
 
     Writes model.ocbnn, report.txt, report.json, a copy of the study file, and
-    the run as it goes on: after Ctrl-C, `ocbnn resume DIR` goes on with it.
+    the run as it continues: after Ctrl-C, `ocbnn resume DIR` continues it.
     """
     out = out or Path("results") / study.stem
     try:
         if distributed:
             join_others(out)
-        from ocbnn.estimators.asking import on_command_line  # noqa: PLC0415
         from ocbnn.projects.fitting import fit_study  # noqa: PLC0415
 
-        with spoken_warnings(), on_command_line(out):
+        with spoken_warnings():
             found = fit_study(
                 *(study, out),
                 seed=seed,
@@ -94,10 +93,9 @@ def resume(
     try:
         if distributed:
             join_others(folder)
-        from ocbnn.estimators.asking import on_command_line  # noqa: PLC0415
         from ocbnn.projects.fitting import resume as go_on  # noqa: PLC0415
 
-        with spoken_warnings(), on_command_line(folder):
+        with spoken_warnings():
             found = go_on(folder, devices=_as_devices(devices), progress=True, say=note)
     except KeyboardInterrupt:
         stop(f"stopped. `ocbnn resume {folder}` goes on.", as_json=as_json)
@@ -115,7 +113,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Show the report of a fit again."""
-    from ocbnn.projects.reporting import read_report, write_html  # noqa: PLC0415
+    from ocbnn.projects.reports import read_report, write_html  # noqa: PLC0415
 
     text, document = read_report(folder)
     if html is not None:

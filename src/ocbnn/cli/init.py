@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from ocbnn.cli.ending import stop
-from ocbnn.cli.talk import show_json
+from ocbnn.cli.console import show_json
+from ocbnn.cli.exits import stop
 
 
 def init(
@@ -38,7 +38,7 @@ def init(
 ) -> None:
     """Look at a table and write a study file for it, explained line by line."""
     try:
-        from ocbnn.projects.starting import start_study  # noqa: PLC0415
+        from ocbnn.projects.scaffold import start_study  # noqa: PLC0415
 
         path = out or Path(data.name.split(".")[0] or "study").with_suffix(".toml")
         started = start_study(data, path, output=output, force=force)

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from ocbnn.cli.ending import stop
-from ocbnn.cli.talk import note, opened, show_json, spoken_warnings
-from ocbnn.core.errors import SettingError
+from ocbnn.cli.console import note, opened, show_json, spoken_warnings
+from ocbnn.cli.exits import stop
+from ocbnn.errors import SettingError
 
 RULES_BROKEN = 3
 
@@ -49,7 +49,7 @@ def predict(
     if as_json and out is None:
         raise SettingError("--json: the predictions need a file then. Add --out FILE.")
     try:
-        from ocbnn.projects.predicting import predict_table  # noqa: PLC0415
+        from ocbnn.projects.predictions import predict_table  # noqa: PLC0415
 
         with spoken_warnings(), tempfile.TemporaryDirectory() as scratch:
             path = out or Path(scratch) / "predictions.csv"
@@ -92,8 +92,8 @@ def check(
 ) -> None:
     """Check how well each rule holds; exit code 3 when one does not."""
     try:
-        from ocbnn.projects.checking import check as check_rules  # noqa: PLC0415
-        from ocbnn.projects.checktable import as_lines  # noqa: PLC0415
+        from ocbnn.projects.check_table import as_lines  # noqa: PLC0415
+        from ocbnn.projects.rule_checks import check as check_rules  # noqa: PLC0415
 
         with spoken_warnings():
             kept = check_rules(opened(model), data)

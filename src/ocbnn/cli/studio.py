@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ocbnn.cli.ending import stop
-from ocbnn.cli.talk import note
-from ocbnn.core.errors import SettingError
+from ocbnn.cli.console import note
+from ocbnn.cli.exits import stop
+from ocbnn.errors import SettingError
 from ocbnn.storage import replace_file
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -83,8 +83,8 @@ def _prepared(
     try:
         import uvicorn  # noqa: PLC0415
 
-        from ocbnn.studio.connections import Patience, WatchedProtocol  # noqa: PLC0415
-        from ocbnn.studio.private import keep_private  # noqa: PLC0415
+        from ocbnn.studio.connections import ConnectionLimits, WatchedProtocol  # noqa: PLC0415
+        from ocbnn.studio.private_files import keep_private  # noqa: PLC0415
         from ocbnn.studio.server import Studio  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise SettingError(
@@ -103,7 +103,7 @@ def _prepared(
     if host in _EVERYWHERE:
         shown = _own_address()
         hosts = (*hosts, shown)
-    patience = Patience()
+    limits = ConnectionLimits()
     app = studio_.app(hosts=hosts, port=number, token=token)
 
     class Server(uvicorn.Server):
@@ -116,11 +116,11 @@ def _prepared(
         # Errors of people's requests are answered, and need not be told here.
         log_level="error",
         timeout_graceful_shutdown=3,
-        http=functools.partial(WatchedProtocol, patience=patience),  # pyright: ignore
+        http=functools.partial(WatchedProtocol, limits=limits),  # pyright: ignore
         ws="none",
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=patience.most + 1,
+        limit_concurrency=limits.most + 1,
         timeout_keep_alive=5,
         h11_max_incomplete_event_size=32 * 2**10,
     )

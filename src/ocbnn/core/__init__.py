@@ -1,3 +1,1 @@
-"""Types, errors, points and randomness: what every other room stands on."""
-
-from ocbnn.core import errors as errors
+"""Types, points, units and randomness: what every other room stands on."""

@@ -32,11 +32,11 @@ def free_columns(count: int, choices: Choices) -> tuple[int, ...]:
 
 def are_choices(X: Points, choices: Choices) -> Bool[np.ndarray, " points"]:
     """Which rows choose exactly one of each group."""
-    found = np.ones(len(X), bool)
+    valid = np.ones(len(X), bool)
     for group in choices:
         part = X[:, list(group)]
-        found &= np.isin(part, (0.0, 1.0)).all(axis=1) & (part.sum(axis=1) == 1)
-    return found
+        valid &= np.isin(part, (0.0, 1.0)).all(axis=1) & (part.sum(axis=1) == 1)
+    return valid
 
 
 def left_of(
@@ -121,10 +121,10 @@ def open_choices(lower: np.ndarray, upper: np.ndarray, choices: Choices) -> Choi
 
 def typical(X: Points, choices: Choices) -> Float[np.ndarray, " inputs"]:
     """The median of every input; of a choice, the most frequent."""
-    found = np.median(X, axis=0)
+    middle = np.median(X, axis=0)
     for group in map(list, choices):
-        found[group] = X[:, group].mean(axis=0)
-    return pick(found[None], choices)[0]
+        middle[group] = X[:, group].mean(axis=0)
+    return pick(middle[None], choices)[0]
 
 
 def choose_along(X: Points, shown: Sequence[int], choices: Choices) -> Points:
@@ -187,7 +187,9 @@ def say_levels(
     'a = x'
     """
     name, levels = say_choice(names, group)
-    left = [one for one, column in zip(levels, group, strict=True) if high[column] > 0]
+    left = [
+        level for level, column in zip(levels, group, strict=True) if high[column] > 0
+    ]
     if len(left) == len(levels):
         return ""
     if len(left) == 1:
@@ -210,13 +212,13 @@ def say_point(
     is_picked = bool(choices) and are_choices(np.asarray([x], float), choices)[0]
     groups = {group[0]: group for group in choices} if is_picked else {}
     later = {column for group in groups.values() for column in group[1:]}
-    said = []
+    phrases = []
     for column, (name, value) in enumerate(zip(names, x, strict=True)):
         if column in groups:
             group = groups[column]
             title, levels = say_choice(names, group)
-            said.append(f"{title} = {levels[[x[i] for i in group].index(1.0)]}")
+            phrases.append(f"{title} = {levels[[x[i] for i in group].index(1.0)]}")
         elif column not in later:
             width = 0.0 if widths is None else widths[column]
-            said.append(f"{name} = {spell(value, width, digits)}")
-    return said
+            phrases.append(f"{name} = {spell(value, width, digits)}")
+    return phrases

@@ -10,14 +10,21 @@ from jaxtyping import Float
 class ColumnMoments(NamedTuple):
     """What is known of the columns of some rows.
 
-    Attributes:
-        rows: How many there are.
-        mean: Each column's mean.
-        rest: What rounding took from it: a mean near a billion has few digits left for
-            a spread of one, and both together have them all.
-        squares: The sum of squared distances from it.
-        low: Each column's least number.
-        high: Its greatest.
+    Attributes
+    ----------
+    rows
+        How many there are.
+    mean
+        Each column's mean.
+    rest
+        What rounding took from it: a mean near a billion has few digits left for
+        a spread of one, and both together have them all.
+    squares
+        The sum of squared distances from it.
+    low
+        Each column's least number.
+    high
+        Its greatest.
     """
 
     rows: int

@@ -22,9 +22,9 @@ from ocbnn.core.choices import (
     pick,
     pick_traced,
 )
-from ocbnn.core.errors import RegionError
 from ocbnn.core.types import Inputs, RandomKey
 from ocbnn.core.units import Units
+from ocbnn.errors import RegionError
 
 # Whether each row lies in the region.
 Contains = Callable[[np.ndarray], np.ndarray]
@@ -91,6 +91,19 @@ class PoolPoints(PointSampler):
         return self.pool[order[jnp.arange(count) % size]]
 
 
+class GivenPoints(PointSampler):
+    """A person's own points, all of them, in the order they were given."""
+
+    points: Float[Array, "points inputs"]
+
+    def __init__(self, points: np.ndarray) -> None:
+        self.points = jnp.asarray(points, float)
+
+    def sample(self, key: RandomKey, count: int) -> Inputs:
+        """The points, again and again where more are asked for."""
+        return self.points[jnp.arange(count) % self.points.shape[0]]
+
+
 class RefinedPoints(PointSampler):
     """Another sampler's points, and some that were found: the same every time.
 
@@ -155,20 +168,31 @@ def rejection_pool(
 ) -> np.ndarray:
     """Points of a general region, by keeping those of its bounding box that lie in it.
 
-    Args:
-        label: The rule's name, for the error.
-        contains: Whether points lie in the region.
-        lower: Where the box begins, in a person's units.
-        upper: Where it ends.
-        seed: Decides the scrambling.
-        size: How many points.
-        units: Standard units in which points are drawn, asked about and returned.
-            Drawn far from zero, they would be rounded to what double precision knows
-            there.
-        choices: Columns of which exactly one is 1.
+    Parameters
+    ----------
+    label
+        The rule's name, for the error.
+    contains
+        Whether points lie in the region.
+    lower
+        Where the box begins, in the user's units.
+    upper
+        Where it ends.
+    seed
+        Decides the scrambling.
+    size
+        How many points.
+    units
+        Standard units in which points are drawn, asked about and returned.
+        Drawn far from zero, they would be rounded to what double precision knows
+        there.
+    choices
+        Columns of which exactly one is 1.
 
-    Raises:
-        RegionError: When fewer than one proposal in ten thousand is accepted.
+    Raises
+    ------
+    RegionError
+        When fewer than one proposal in ten thousand is accepted.
     """
     known = units or Units.plain(len(lower), 0)
     low, high = known.standard_inputs(lower), known.standard_inputs(upper)
@@ -212,8 +236,10 @@ def like_data_pool(
     of them close; without bounds, over the data's range widened by as much again.
     Columns of which exactly one is 1, the `choices`, move together.
 
-    Raises:
-        RegionError: When no row can be moved into the region.
+    Raises
+    ------
+    RegionError
+        When no row can be moved into the region.
     """
     inside = rows[contains(rows)]
     groups = [group for group in choices if {*group} & {*columns}]

@@ -19,7 +19,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 from jaxtyping import Int
 
-from ocbnn.core.errors import LostProcessError, SettingError
+from ocbnn.errors import LostProcessError, SettingError
 
 T = TypeVar("T")
 # How JAX and what it stands on speak of a process that is gone.
@@ -65,12 +65,17 @@ def wait_for_all() -> None:
 def require_same(what: dict[str, str], role: str) -> None:
     """Refuse to go on when processes were given different things.
 
-    Args:
-        what: Digests or words by name.
-        role: What they describe, for people.
+    Parameters
+    ----------
+    what
+        Digests or words by name.
+    role
+        What they describe, for people.
 
-    Raises:
-        SettingError: Naming what differs.
+    Raises
+    ------
+    SettingError
+        Naming what differs.
     """
     if process_count() == 1:
         return

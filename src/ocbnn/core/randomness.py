@@ -3,8 +3,8 @@
 import jax
 import numpy as np
 
-from ocbnn.core.errors import SettingError
 from ocbnn.core.types import RandomKey
+from ocbnn.errors import SettingError
 
 
 def key_from(random_state: object) -> RandomKey:

@@ -17,6 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
+from ocbnn.core.rows import evenly
+
 # What the system may bring in around every place that is read, in bytes: Linux maps
 # large pages where it keeps a file in such (2 MiB a row were measured, on 6.18).
 _AROUND = 2**21
@@ -63,8 +65,8 @@ class FileRows:
 
     def fingerprint(self) -> str:
         """Shape, kind and some rows as short text, wherever the file may be."""
-        some = np.linspace(0, len(self._table) - 1, _MARKED_ROWS).astype(int)
-        rows = np.ascontiguousarray(self.take(np.unique(some)))
+        some = evenly(len(self._table), _MARKED_ROWS)
+        rows = np.ascontiguousarray(self.take(some))
         digest = hashlib.sha256(rows.tobytes()).hexdigest()[:16]
         return f"{self._table.dtype}{list(self.shape)} {digest}"
 
@@ -121,7 +123,7 @@ class Stored(abc.ABC):
     def take(
         self, numbers: Int[np.ndarray, "..."], kind: np.dtype | None = None
     ) -> np.ndarray:
-        """Rows by number, in the place of the numbers."""
+        """Rows by number, instead of the numbers."""
         rows = self._converted(self.rows.take(np.ravel(numbers)))
         rows = rows.astype(self.dtype if kind is None else kind)
         return rows.reshape(*np.shape(numbers), *self.shape[1:])

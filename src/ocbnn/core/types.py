@@ -1,8 +1,9 @@
 """The few types that every room shares."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 # All weights as a pytree of arrays. Nothing outside a network may assume its structure.
@@ -16,6 +17,8 @@ Outputs: TypeAlias = Float[Array, "rows outputs"]
 # Regression targets, or class numbers.
 Targets: TypeAlias = Float[Array, "rows outputs"] | Int[Array, " rows"]
 Function: TypeAlias = Callable[[Input], Output]
+# What the rows of a table are called.
+RowNames: TypeAlias = Sequence[Any] | np.ndarray
 
 
 # Which inputs a function is differentiated along, by position: `(2,)` is a slope,

@@ -1,4 +1,4 @@
-"""Standard units inside, a person's units outside.
+"""Standard units inside, the user's units outside.
 
 Networks work on columns of mean zero and spread one; rules, predictions and noise are
 in the units of the data. Data are converted once, in double precision, so that large
@@ -90,7 +90,7 @@ class Units(eqx.Module):
         return ((np.asarray(Y, float) - self.y_mean) - self.y_rest) / self.y_scale
 
     def outputs(self, values: np.ndarray) -> np.ndarray:
-        """Network outputs into a person's units."""
+        """Network outputs into the user's units."""
         return self.y_mean + (self.y_rest + self.y_scale * np.asarray(values, float))
 
     def inputs(self, values: np.ndarray) -> np.ndarray:
@@ -112,7 +112,7 @@ class Units(eqx.Module):
     def traced(
         self, xs: Float[Array, "... inputs"], ys: Float[Array, "... outputs"]
     ) -> tuple[Float[Array, "... inputs"], Float[Array, "... outputs"]]:
-        """Inputs and outputs into a person's units, inside compiled code."""
+        """Inputs and outputs into the user's units, inside compiled code."""
         outer = _like(self.x_mean, xs) + _like(self.x_scale, xs) * xs
         return outer, self.traced_outputs(ys)
 

@@ -1,4 +1,4 @@
-"""Words for people: the nearest known one, lists, numbers, and text cut short."""
+"""Words for people: the nearest known one, lists, numbers, shares, text cut short."""
 
 import difflib
 import math
@@ -28,6 +28,26 @@ def listing(items: Iterable[object], most: int = 12) -> str:
     words = [str(item) for item in items]
     more = len(words) - most
     return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def share(number: float, digits: str = ".3g") -> str:
+    """A share as a percentage that never rounds something to nothing.
+
+    >>> share(0.0), share(0.00001), share(0.1234)
+    ('0 %', '< 0.01 %', '12.3 %')
+    """
+    if number == 0:
+        return "0 %"
+    return "< 0.01 %" if number < 1e-4 else f"{100 * number:{digits}} %"
+
+
+def at_least(number: float) -> str:
+    """A share as a percentage that is never more than it was.
+
+    >>> at_least(0.99996), at_least(1.0)
+    ('99.9 %', '100 %')
+    """
+    return f"{math.floor(1000 * number + 1e-9) / 10:g} %"
 
 
 def spell(value: float, width: float = 0.0, digits: int = 4) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ocbnn.core.errors import DataError
 from ocbnn.datasets.motion import (
     ANGLES,
     FRAME_RATE,
@@ -16,6 +15,7 @@ from ocbnn.datasets.motion import (
     check_columns,
     checked_reach,
 )
+from ocbnn.errors import DataError
 
 
 def load_kratzer(
@@ -27,13 +27,18 @@ def load_kratzer(
 ) -> Motions:
     """Motions from the two HDF5 files of Kratzer's recordings.
 
-    Args:
-        mocap: File with a dataset `data` of (frames, joints) in radians, whose
-            attribute `description` names the joints.
-        segments: File with a dataset `segments` of (start, end, label); `end` is the
-            first frame after the motion.
-        joints: Which joints to keep.
-        frame_rate: Frames per second.
+    Parameters
+    ----------
+    mocap
+        File with a dataset `data` of (frames, joints) in radians, whose
+        attribute `description` names the joints.
+    segments
+        File with a dataset `segments` of (start, end, label); `end` is the
+        first frame after the motion.
+    joints
+        Which joints to keep.
+    frame_rate
+        Frames per second.
     """
     h5py = _h5py()
     with _opened(h5py, mocap) as file:

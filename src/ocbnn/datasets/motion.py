@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from ocbnn.core.errors import DataError, SettingError
 from ocbnn.datasets.shipped import shipped
+from ocbnn.errors import DataError, SettingError
 
 ANGLES = ("lShoulderY", "lShoulderZ", "rShoulderY", "rShoulderZ")
 FRAME_RATE = 120.0
@@ -42,10 +42,14 @@ class Reach:
 class Motions:
     """Several motions of the same joints.
 
-    Attributes:
-        reaches: The motions.
-        joints: What the columns of their angles are called.
-        frame_rate: Frames per second.
+    Attributes
+    ----------
+    reaches
+        The motions.
+    joints
+        What the columns of their angles are called.
+    frame_rate
+        Frames per second.
     """
 
     reaches: tuple[Reach, ...]
@@ -84,12 +88,18 @@ class Motions:
 class States:
     """What a forecaster is given and what it should answer, row by row.
 
-    Attributes:
-        X: Angles, velocities (rad/s) and accelerations (rad/s²) of every joint.
-        Y: The angles `horizon` frames later, as recorded.
-        motion: Which of the motions each row comes from.
-        frame: At which of its frames.
-        inputs: Names of the columns of `X`.
+    Attributes
+    ----------
+    X
+        Angles, velocities (rad/s) and accelerations (rad/s²) of every joint.
+    Y
+        The angles `horizon` frames later, as recorded.
+    motion
+        Which of the motions each row comes from.
+    frame
+        At which of its frames.
+    inputs
+        Names of the columns of `X`.
     """
 
     X: Float[np.ndarray, "rows inputs"]
@@ -111,16 +121,24 @@ def make_states(
 ) -> States:
     """States of all motions, one after the other.
 
-    Args:
-        motions: Where they come from.
-        horizon: How many frames ahead the targets lie.
-        stride: A state is taken at every so many frames.
-        window: How many frames, up to the present one, tell velocity and acceleration.
-        noise_sd: Standard deviation of the sensor's error in radians.
-        noise_on: What the error spoils: the `angles` of a state, while velocities and
-            accelerations are measured apart, as a gyroscope does; or the `recording`,
-            from which all three are then computed. Targets are never spoiled.
-        rng: Where errors come from.
+    Parameters
+    ----------
+    motions
+        Where they come from.
+    horizon
+        How many frames ahead the targets lie.
+    stride
+        A state is taken at every so many frames.
+    window
+        How many frames, up to the present one, tell velocity and acceleration.
+    noise_sd
+        Standard deviation of the sensor's error in radians.
+    noise_on
+        What the error spoils: the `angles` of a state, while velocities and
+        accelerations are measured apart, as a gyroscope does; or the `recording`,
+        from which all three are then computed. Targets are never spoiled.
+    rng
+        Where errors come from.
     """
     _check_counts(horizon=(horizon, 1), stride=(stride, 1), window=(window, 3))
     if noise_on not in NOISE_PLACES:
@@ -185,9 +203,11 @@ def _check_counts(**counts: tuple[int, int]) -> None:
 def load_reaches(path: str | Path | None = None) -> Motions:
     """Motions from a table with columns `trajectory`, `frame` and one per joint.
 
-    Args:
-        path: A CSV file, gzipped or not, or a folder with `reaches.csv.gz`; the
-            reaches that come with the library when left out.
+    Parameters
+    ----------
+    path
+        A CSV file, gzipped or not, or a folder with `reaches.csv.gz`; the
+        reaches that come with the library when left out.
     """
     file = shipped("cmu_reaching") if path is None else Path(path)
     file = file / _FILE if file.is_dir() else file

@@ -5,7 +5,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from ocbnn.core.errors import DataError
+from ocbnn.errors import DataError
 
 _SUMS = "SHA256SUMS"
 
@@ -13,8 +13,10 @@ _SUMS = "SHA256SUMS"
 def shipped(name: str) -> Path:
     """The path of a shipped file or folder, such as `mimic3_demo`.
 
-    Raises:
-        DataError: When it is missing, or differs from what was shipped.
+    Raises
+    ------
+    DataError
+        When it is missing, or differs from what was shipped.
     """
     root = _root()
     sums = _sums(root)

@@ -12,9 +12,9 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Float, Int
 
-from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.words import suggest
 from ocbnn.datasets.shipped import shipped
+from ocbnn.errors import DataError, SettingError
 
 SPLITS = 20
 _TEST_SHARE = 0.1
@@ -24,13 +24,20 @@ _TEST_SHARE = 0.1
 class UciTable:
     """Inputs and the target of one table, in its own units.
 
-    Attributes:
-        name: Of the table.
-        X: Inputs.
-        y: What is to be predicted.
-        inputs: What the columns of `X` are called.
-        output: What `y` is called.
-        units: The unit of every column; `1` where it has none.
+    Attributes
+    ----------
+    name
+        Of the table.
+    X
+        Inputs.
+    y
+        What is to be predicted.
+    inputs
+        What the columns of `X` are called.
+    output
+        What `y` is called.
+    units
+        The unit of every column; `1` where it has none.
     """
 
     name: str
@@ -108,9 +115,12 @@ def uci(name: str) -> UciTable:
     >>> table.X.shape, table.output, table.inputs[-1]
     ((308, 6), 'resistance', 'froude_number')
 
-    Raises:
-        SettingError: There is no such table.
-        DataError: The file is missing, or not the one that was shipped.
+    Raises
+    ------
+    SettingError
+        There is no such table.
+    DataError
+        The file is missing, or not the one that was shipped.
     """
     if name not in _SOURCES:
         raise SettingError(

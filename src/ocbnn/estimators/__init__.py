@@ -1,12 +1,12 @@
 """The scikit-learn face of the library."""
 
-from ocbnn.estimators.certificates.certifying import certify as certify
-from ocbnn.estimators.certificates.checking import verify as verify
+from ocbnn.certificates.certification import certify as certify
+from ocbnn.certificates.verification import verify as verify
 from ocbnn.estimators.classifier import OCBNNClassifier as OCBNNClassifier
-from ocbnn.estimators.factor import (
+from ocbnn.estimators.loading import load as load
+from ocbnn.estimators.regressor import OCBNNRegressor as OCBNNRegressor
+from ocbnn.priors.factor import (
     RuleFactor as RuleFactor,
     rule_factor as rule_factor,
 )
-from ocbnn.estimators.loading import load as load
-from ocbnn.estimators.refinement import Refinement as Refinement
-from ocbnn.estimators.regressor import OCBNNRegressor as OCBNNRegressor
+from ocbnn.refinement.rounds import Refinement as Refinement

@@ -5,62 +5,80 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from ocbnn.core.errors import DataError
+from ocbnn.analysis.pictures import plot_classes
+from ocbnn.core.scales import Measured, make_units
 from ocbnn.core.units import Units
-from ocbnn.estimators.base import RuleFollower
-from ocbnn.estimators.holding import hard_rules, kept_rules
-from ocbnn.estimators.names import make_schema, target_names
-from ocbnn.estimators.pictures import plot_classes
-from ocbnn.estimators.scales import Measured, make_units
-from ocbnn.estimators.streams import Stream, open_stream
+from ocbnn.errors import DataError
+from ocbnn.estimators.base import BaseOCBNN
+from ocbnn.fitted.names import make_schema, names_of_rows, target_names
+from ocbnn.fitted.record import Given
+from ocbnn.fitted.streams import Stream
 from ocbnn.posterior import Categorical
 from ocbnn.posterior.masks import ClassMask
-from ocbnn.predictive.settled import settled_classes
-from ocbnn.rules import Schema
+from ocbnn.refinement.hard import hard_rules
+from ocbnn.rules import BoundRule, Schema
 
 
-class OCBNNClassifier(ClassifierMixin, RuleFollower):
+class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
     """A Bayesian neural network for classes that obeys rules.
 
     Rules say which classes are allowed where: `"if mean_bp < 65 then action in
     {treat}"`. Without names, inputs are `x` (or `x0`, `x1`, …) and the class is `y`.
     The settings are those of `OCBNNRegressor`, without noise.
 
-    Attributes:
-        classes_: The class labels, in the order of the columns of `predict_proba`.
-        draws_: The posterior draws.
-        verdict_: Whether to trust them, in words.
-        held_: What rules of `strength="hard"` have cost; None without such rules.
+    Attributes
+    ----------
+    classes_
+        The class labels, in the order of the columns of `predict_proba`.
+    draws_
+        The posterior draws.
+    verdict_
+        Whether to trust them, in words.
+    held_
+        What rules of `strength="hard"` have cost; None without such rules.
+    relevance_
+        How much each input matters, with intervals; None unless the weight prior is
+        learned.
 
-    Example:
-        >>> import numpy as np, ocbnn
-        >>> X = np.linspace(-2, 2, 40)[:, None]
-        >>> y = np.where(X[:, 0] > 0, "high", "low")
-        >>> model = ocbnn.OCBNNClassifier(
-        ...     rules="if 3 <= x <= 4 then y in {low} [weight=1]",
-        ...     hidden=(5,),
-        ...     inference=ocbnn.NUTS(chains=2, warmup=300, draws=300),
-        ...     random_state=0,
-        ... )
-        >>> model.fit(X, y).predict([[-1.0], [1.0], [3.5]]).tolist()
-        ['low', 'high', 'low']
+    Examples
+    --------
+    >>> import numpy as np, ocbnn
+    >>> X = np.linspace(-2, 2, 40)[:, None]
+    >>> y = np.where(X[:, 0] > 0, "high", "low")
+    >>> model = ocbnn.OCBNNClassifier(
+    ...     rules="if 3 <= x <= 4 then y in {low} [weight=1]",
+    ...     hidden=(5,),
+    ...     inference=ocbnn.NUTS(chains=2, warmup=300, draws=300),
+    ...     random_state=0,
+    ... )
+    >>> model.fit(X, y).predict([[-1.0], [1.0], [3.5]]).tolist()
+    ['low', 'high', 'low']
     """
 
-    def fit(self, X: Any, y: Any, *, refine: Any = None) -> "OCBNNClassifier":
+    def fit(
+        self, X: Any, y: Any, *, refine: Any = None, row_names: Any = None
+    ) -> "OCBNNClassifier":
         """Draw from the posterior given data and rules.
 
         A memory-mapped `X` is read in batches, and firm rules are refined, as by
         `OCBNNRegressor`. Hard rules are not: classes that they forbid are masked.
         """
-        self._name_rows(X)
-        stream = open_stream(self, X, y, classes=True)
+        names = names_of_rows(row_names, X)
+        stream = self._begin(X, y, classes=True)
         seen = (X, y) if stream is None else stream.seen
-        X, codes, schema = self._data(*seen, stream)
+        X, codes, schema, given = self._data(*seen, stream)
         units = self._units(X if stream is None else stream.x, schema)
-        self._fit(X, codes, schema, units, stream, refine)
+        self._fit(X, codes, schema, units, given, names, stream, refine)
         return self
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The class labels, in the order of the columns of `predict_proba`."""
+        labels = self.fitted_.given.labels
+        assert labels is not None
+        return labels
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, averaged over the posterior.
@@ -69,7 +87,7 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         what the draws give it.
         """
         X = self._checked(X)
-        return self._answering.probabilities(X)
+        return self.fitted_.answering.probabilities(X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class, of those that firm and hard rules allow.
@@ -78,31 +96,34 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
         largest for a class that it forbids. That class is not predicted.
         """
         X = self._checked(X)
-        return self.classes_[self._rule_prediction(X)]
+        return self.classes_[self.fitted_.rule_prediction(X)]
 
     def plot(self, ax: Any = None, *, along: Any = None) -> Any:
         """Draw the predicted class over two inputs, with the data and the rules.
 
-        Args:
-            ax: Matplotlib axes; a new figure when left out.
-            along: Two inputs, by name or position; the first two when left out. Other
-                inputs are held at their medians.
+        Parameters
+        ----------
+        ax
+            Matplotlib axes; a new figure when left out.
+        along
+            Two inputs, by name or position; the first two when left out. Other
+            inputs are held at their medians.
         """
-        check_is_fitted(self, "draws_")
-        self._need_data("plot")
-        return plot_classes(self, ax, along)
+        return plot_classes(self._record(), ax, along)
 
     def sample_prior(self, X: Any, y: Any, count: int = 100) -> np.ndarray:
         """Class probabilities of functions drawn from the rules' prior alone.
 
         `X` and `y` name the columns and the classes, and are not learned from.
 
-        Returns:
+        Returns
+        -------
+        np.ndarray
             An array of (draws, rows, classes).
         """
         # On a copy, because a fitted model must not change by being asked.
         copy = self._copy()
-        X, _, schema = copy._data(X, y)
+        X, _, schema, _ = copy._data(X, y)
         predictive = copy._sample_prior(X, None, schema, copy._units(X, schema))
         logits = predictive.functions(X, count)
         shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
@@ -110,50 +131,32 @@ class OCBNNClassifier(ClassifierMixin, RuleFollower):
 
     def _data(
         self, X: Any, y: Any, stream: Stream | None = None
-    ) -> tuple[np.ndarray, np.ndarray, Schema]:
+    ) -> tuple[np.ndarray, np.ndarray, Schema, Given]:
         original = y
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        classes, codes = np.unique(y, return_inverse=True)
         if stream is not None and stream.classes is not None:
-            self.classes_ = stream.classes
-            codes = np.searchsorted(self.classes_, y)
-        if len(self.classes_) < 2:
-            only = str(self.classes_[0])
+            classes = stream.classes
+            codes = np.searchsorted(classes, y)
+        if len(classes) < 2:
+            only = str(classes[0])
             rows = len(y) if stream is None else stream.rows
             raise DataError(
                 f"y has one class only, {only!r}, in all of its {rows} rows. A "
                 "classifier needs at least two classes to tell apart."
             )
         name = target_names(self.outputs, original, 1)
-        labels = tuple(self.classes_.tolist())
-        return X, codes, make_schema(self, X, name, labels)
+        labels = tuple(classes.tolist())
+        schema = make_schema(X, self._input_names(), name, self.choices, labels)
+        return X, codes, schema, Given(self._columns(), 1, classes)
 
     def _units(self, X: Measured, schema: Schema) -> Units | None:
         logits = len(schema.classes or ())
         return make_units(self.standardize, self.scales, schema.inputs, X, None, logits)
 
-    def _likelihood(self, units: Units, outputs: int) -> Categorical:
-        hard = hard_rules(self.rules_)
+    def _likelihood(
+        self, schema: Schema, rules: tuple[BoundRule, ...], units: Units
+    ) -> Categorical:
+        hard = hard_rules(rules)
         return Categorical(ClassMask(units, hard) if hard else None)
-
-    def _judged(self, values: np.ndarray) -> np.ndarray:
-        return np.argmax(values, axis=-1)
-
-    def _rule_prediction(self, X: np.ndarray) -> np.ndarray:
-        return self._chosen(X, self._answering.probabilities(X))
-
-    def _chosen(self, X: np.ndarray, chances: np.ndarray) -> np.ndarray:
-        """The number of the class to predict at each row, given its probabilities."""
-        return settled_classes(kept_rules(self.rules_), X, chances)
-
-    def _as_observed(self, y: Any) -> np.ndarray:
-        labels = np.asarray(y)
-        strange = ~np.isin(labels, self.classes_)
-        if strange.any():
-            raise DataError(
-                f"y has a class that the model does not know, "
-                f"{str(labels[strange][0])!r}. It knows "
-                f"{', '.join(map(str, self.classes_))}."
-            )
-        return np.searchsorted(self.classes_, labels)

@@ -1,24 +1,23 @@
 """Regression under rules."""
 
-from collections.abc import Iterable
-from typing import Any
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from ocbnn.core.errors import SettingError
+from ocbnn.analysis.pictures import column_index, plot_functions
 from ocbnn.core.moments import ColumnMoments
+from ocbnn.core.scales import Measured, make_units
 from ocbnn.core.units import Units
-from ocbnn.estimators.base import RuleFollower
-from ocbnn.estimators.holding import kept_rules
-from ocbnn.estimators.names import make_schema, target_names
-from ocbnn.estimators.pictures import column_index, plot_functions
-from ocbnn.estimators.rulebook import bind_rules
-from ocbnn.estimators.scales import Measured, make_units
-from ocbnn.estimators.streams import (
-    open_stream,
+from ocbnn.errors import SettingError
+from ocbnn.estimators.base import BaseOCBNN
+from ocbnn.fitted.names import make_schema, names_of_rows, target_names
+from ocbnn.fitted.record import Given
+from ocbnn.fitted.streams import (
     refuse_constant,
     refuse_outside,
 )
@@ -32,8 +31,8 @@ from ocbnn.posterior import (
 )
 from ocbnn.predictive import Summary
 from ocbnn.predictive.predictive import Limits
-from ocbnn.predictive.settled import settled_means
-from ocbnn.rules import Schema, output_limits
+from ocbnn.priors.rulebook import bind_rules
+from ocbnn.rules import BoundRule, Schema, output_limits
 
 # Typical noise before any data: a tenth of the outputs' spread, give or take e-fold.
 _NOISE_SHARE, _NOISE_SPREAD = 0.1, 1.0
@@ -41,139 +40,160 @@ _NOISE_SHARE, _NOISE_SPREAD = 0.1, 1.0
 _NOISE_UNITS = 5
 
 
-class OCBNNRegressor(RegressorMixin, RuleFollower):
+@dataclasses.dataclass(eq=False, repr=False, kw_only=True)
+class OCBNNRegressor(RegressorMixin, BaseOCBNN):
     """A Bayesian neural network for numbers that obeys rules.
 
-    Args:
-        rules: Rules as objects or text, one or a list. Names are the columns of a data
-            frame; without names, inputs are `x` (or `x0`, `x1`, …) and outputs `y`.
-        inputs: Names of the columns of `X`, for arrays that have none.
-        outputs: The name of `y`, or the names of its columns.
-        choices: Groups of inputs, by name or position, of which exactly one is 1: the
-            values of a category, `[["clinic=east", "clinic=north"]]`. Points of rules,
-            searches and proofs then choose one, and never half of each.
-        hidden: Units of each hidden layer.
-        activation: `rbf`, `tanh`, `relu`, `silu` or another known name.
-        network: Your own network, or any Equinox module, in the place of an MLP.
-        weight_prior: `fan-in` or `isotropic` (the paper's).
-        weight_scale: Its standard deviation.
-        noise: Standard deviation of an observation in the units of `y`, one for all
-            outputs or a list with one for each; `infer` learns it, and `varies` learns
-            how it depends on the inputs.
-        truncate: Observations, too, lie within the limits that rules without a region
-            set for single outputs. Without it those rules bind the function alone.
-        standardize: Work on standardised columns. Rules stay in your units.
-        scales: Inputs with a scale of their own in the place of mean and spread: where
-            it begins and one step of it, `{"mean_bp": (65, 1)}`. Functions may turn
-            within a few steps of where it begins; write it for an input at whose edge
-            a rule begins and data lie near.
-        inference: "auto", the name of an algorithm ("nuts", "smc", "svgd" and others),
-            or a plan with settings. What "auto" chose, and why, is in `choice_`.
-        batch_size: Rows per step, for algorithms that take batches (`svgd` and others);
-            all when left out, and 512 of rows in a file.
-        random_state: Seed.
-        progress: True, False, or `auto`: a bar on a terminal.
-        checkpoint: A folder to save the run in as it goes. The same fit with the same
-            folder goes on where it was, after a crash or Ctrl-C, to the same draws.
-        devices: How many of JAX's devices to use, or which: a number, "all", "cpu",
-            "gpu", or a list. Draws and predictions are the same within rounding.
+    Parameters
+    ----------
+    rules
+        Rules as objects or text, one or a list. Names are the columns of a data
+        frame; without names, inputs are `x` (or `x0`, `x1`, …) and outputs `y`.
+    rules_by
+        How rules are obeyed. `prior`: they are multiplied into the prior, as in the
+        paper. `projection`: draws are made without them, and each is then moved to
+        the nearest function that obeys; `projection_` says how far.
+    inputs
+        Names of the columns of `X`, for arrays that have none.
+    outputs
+        The name of `y`, or the names of its columns.
+    choices
+        Groups of inputs, by name or position, of which exactly one is 1: the
+        values of a category, `[["clinic=east", "clinic=north"]]`. Points of rules,
+        searches and proofs then choose one, and never half of each.
+    hidden
+        Units of each hidden layer.
+    activation
+        `rbf`, `tanh`, `relu`, `silu` or another known name.
+    network
+        Your own network, or any Equinox module, instead of an MLP.
+    weight_prior
+        `fan-in`, `isotropic` (the paper's), or `learned`: a scale for each layer and
+        a relevance for each input. `LearnedScales(...)` sets their hyperpriors.
+    weight_scale
+        Its standard deviation; of scales that are learned, their median.
+    noise
+        Standard deviation of an observation in the units of `y`, one for all
+        outputs or a list with one for each; `infer` learns it, and `varies` learns
+        how it depends on the inputs.
+    truncate
+        Observations, too, lie within the limits that rules without a region
+        set for single outputs. Without it those rules bind the function alone.
+    standardize
+        Work on standardised columns. Rules stay in your units.
+    scales
+        Inputs with a scale of their own instead of mean and spread: where
+        it begins and one step of it, `{"mean_bp": (65, 1)}`. Functions may turn
+        within a few steps of where it begins; write it for an input at whose edge
+        a rule begins and data lie near.
+    inference
+        "auto", the name of an algorithm ("nuts", "smc", "svgd" and others),
+        or a plan with settings. What "auto" chose, and why, is in `choice_`.
+    batch_size
+        Rows per step, for algorithms that take batches (`svgd` and others);
+        all when left out, and 512 of rows in a file.
+    random_state
+        Seed.
+    progress
+        True, False, or `auto`: a bar on a terminal.
+    checkpoint
+        A folder to save the run in as it goes. The same fit with the same
+        folder goes on where it was, after a crash or Ctrl-C, to the same draws.
+    devices
+        How many of JAX's devices to use, or which: a number, "all", "cpu",
+        "gpu", or a list. Draws and predictions are the same within rounding.
 
-    Attributes:
-        draws_: The posterior draws.
-        verdict_: Whether to trust them, in words.
-        rules_: The rules, bound to columns.
-        target_: The log density they were drawn from.
-        refinement_: What a refinement of the rules found; None where there was none.
-        noise_: Every draw's noise, an array of (draws, outputs) in the units of `y`;
-            None when it varies, for which see `sample_noise`.
-        limits_: Least and greatest observation of each output; None without `truncate`.
-        held_: What rules of `strength="hard"` have cost: how many draws keep them, and
-            what those are worth. None without such rules.
+    Attributes
+    ----------
+    draws_
+        The posterior draws.
+    verdict_
+        Whether to trust them, in words.
+    rules_
+        The rules, bound to columns.
+    target_
+        The log density they were drawn from.
+    refinement_
+        What a refinement of the rules found; None where there was none.
+    projection_
+        What a projection of the draws onto the rules did; None where there was none.
+    noise_
+        Every draw's noise, an array of (draws, outputs) in the units of `y`;
+        None when it varies, for which see `sample_noise`.
+    limits_
+        Least and greatest observation of each output; None without `truncate`.
+    held_
+        What rules of `strength="hard"` have cost: how many draws keep them, and
+        what those are worth. None without such rules.
+    relevance_
+        How much each input matters, with intervals; None unless the weight prior is
+        learned.
 
-    Example:
-        >>> import numpy as np, ocbnn
-        >>> x = np.linspace(-2, 2, 20)[:, None]
-        >>> model = ocbnn.OCBNNRegressor(
-        ...     rules="if 3 <= x <= 4 then y >= 0",
-        ...     hidden=(5,),
-        ...     noise=0.1,
-        ...     inference=ocbnn.NUTS(chains=2, warmup=300, draws=300),
-        ...     random_state=0,
-        ... )
-        >>> _ = model.fit(x, np.sin(x[:, 0]))
-        >>> model.check_rules()[0].violation < 0.01
-        True
+    Examples
+    --------
+    >>> import numpy as np, ocbnn
+    >>> x = np.linspace(-2, 2, 20)[:, None]
+    >>> model = ocbnn.OCBNNRegressor(
+    ...     rules="if 3 <= x <= 4 then y >= 0",
+    ...     hidden=(5,),
+    ...     noise=0.1,
+    ...     inference=ocbnn.NUTS(chains=2, warmup=300, draws=300),
+    ...     random_state=0,
+    ... )
+    >>> _ = model.fit(x, np.sin(x[:, 0]))
+    >>> model.check_rules()[0].violation < 0.01
+    True
     """
 
-    def __init__(
-        self,
-        rules: Any = (),
-        *,
-        inputs: Any = None,
-        outputs: Any = None,
-        choices: Any = None,
-        hidden: Any = (50,),
-        activation: Any = "rbf",
-        network: Any = None,
-        weight_prior: Any = "fan-in",
-        weight_scale: Any = 1.0,
-        noise: Any = "infer",
-        truncate: Any = False,
-        standardize: Any = True,
-        scales: Any = None,
-        inference: Any = "nuts",
-        batch_size: Any = None,
-        random_state: Any = None,
-        progress: Any = "auto",
-        checkpoint: Any = None,
-        devices: Any = None,
-    ) -> None:
-        super().__init__(
-            rules,
-            inputs=inputs,
-            outputs=outputs,
-            choices=choices,
-            hidden=hidden,
-            activation=activation,
-            network=network,
-            weight_prior=weight_prior,
-            weight_scale=weight_scale,
-            standardize=standardize,
-            scales=scales,
-            inference=inference,
-            batch_size=batch_size,
-            random_state=random_state,
-            progress=progress,
-            checkpoint=checkpoint,
-            devices=devices,
-        )
-        self.noise = noise
-        self.truncate = truncate
+    noise: float | Sequence[float] | np.ndarray | Literal["infer", "varies"] = "infer"
+    truncate: bool = False
 
-    def fit(self, X: Any, y: Any, *, refine: Any = None) -> "OCBNNRegressor":
+    def fit(
+        self, X: Any, y: Any, *, refine: Any = None, row_names: Any = None
+    ) -> "OCBNNRegressor":
         """Draw from the posterior given data and rules.
 
         When `X` is a memory-mapped file, as `np.load(path, mmap_mode="r")` gives, and
         `inference` takes batches, rows are read as they are needed: docs/scaling.md.
 
-        Args:
-            X: Inputs.
-            y: Outputs.
-            refine: Look for inputs at which draws break rules, and fit again with the
-                rules felt there: True, a number of rounds, or a `Refinement`. Left
-                out, rules with `strength="firm"` or `"hard"` are refined; False
-                leaves them as they are. What was done is in `refinement_`.
+        Parameters
+        ----------
+        X
+            Inputs.
+        y
+            Outputs.
+        refine
+            Look for inputs at which draws break rules, and fit again with the
+            rules felt there: True, a number of rounds, or a `Refinement`. Left
+            out, rules with `strength="firm"` or `"hard"` are refined; False
+            leaves them as they are. What was done is in `refinement_`. With
+            `rules_by="projection"` it says how often draws are searched and moved.
+        row_names
+            What rows are called in reports and errors. Left out, a data
+            frame's index, or numbers counted from 0.
         """
-        self._name_rows(X)
-        stream = open_stream(self, X, y, classes=False)
+        names = names_of_rows(row_names, X)
+        stream = self._begin(X, y, classes=False)
         seen = (X, y) if stream is None else stream.seen
-        X, Y, schema = self._data(*seen, must_vary=stream is None)
-        blocks = [(0, Y)] if stream is None else stream.Y.blocks()
-        self.limits_ = self._limits(schema, blocks)
+        X, Y, schema, given = self._data(*seen, must_vary=stream is None)
+        if self.truncate:
+            limits = self._limits(schema, bind_rules(self.rules, schema))
+            blocks = [(0, Y)] if stream is None else stream.Y.blocks()
+            refuse_outside(blocks, limits, schema.outputs, names)
         measured = (X, Y) if stream is None else (stream.x, stream.y)
-        self._fit(X, Y, schema, self._units(*measured, schema), stream, refine)
-        self.noise_ = self._predictive.noise()
+        units = self._units(*measured, schema)
+        self._fit(X, Y, schema, units, given, names, stream, refine)
         return self
+
+    @property
+    def noise_(self) -> np.ndarray | None:
+        """Every draw's noise, (draws, outputs); None when it varies."""
+        return self.fitted_.noise
+
+    @property
+    def limits_(self) -> Limits | None:
+        """Least and greatest observation of each output; None without `truncate`."""
+        return self.fitted_.limits
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The posterior mean; with `return_std`, also an observation's spread.
@@ -187,8 +207,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         that keep it, on the side on which most of them are.
         """
         X = self._checked(X)
-        mean, sd = self._answering.mean_and_sd(X)
-        mean, sd = self._as_given(self._settled(X, mean)), self._as_given(sd)
+        mean, sd = self.fitted_.answering.mean_and_sd(X)
+        mean, sd = self._as_given(self.fitted_.settled(X, mean)), self._as_given(sd)
         return (mean, sd) if return_std else mean
 
     def predict_interval(
@@ -196,14 +216,20 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of a central interval.
 
-        Args:
-            X: Inputs.
-            level: The share of probability inside.
-            observation: Of a new observation; with False, of the function itself.
+        Parameters
+        ----------
+        X
+            Inputs.
+        level
+            The share of probability inside.
+        observation
+            Of a new observation; with False, of the function itself.
         """
         _check_level(level)
         X = self._checked(X)
-        low, high = self._answering.interval(X, level, observed=bool(observation))
+        low, high = self.fitted_.answering.interval(
+            X, level, observed=bool(observation)
+        )
         return self._as_given(low), self._as_given(high)
 
     def predict_summary(self, X: Any, level: float = 0.95) -> Summary:
@@ -212,38 +238,51 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         The same numbers as those of `predict` and `predict_interval`, in half the time
         for many rows.
 
-        Args:
-            X: Inputs.
-            level: The share of probability inside the interval.
+        Parameters
+        ----------
+        X
+            Inputs.
+        level
+            The share of probability inside the interval.
 
-        Returns:
+        Returns
+        -------
+        Summary
             A named tuple of `mean`, `sd`, `lower` and `upper`.
         """
         _check_level(level)
         X = self._checked(X)
-        found = self._answering.summary(X, level)
-        found = found._replace(mean=self._settled(X, found.mean))
+        found = self.fitted_.answering.summary(X, level)
+        found = found._replace(mean=self.fitted_.settled(X, found.mean))
         return Summary(*map(self._as_given, found))
 
     def sample_noise(self, X: Any, count: int = 100) -> np.ndarray:
         """The noise around functions drawn from the posterior, at the rows of `X`.
 
-        Returns:
+        Returns
+        -------
+        np.ndarray
             Standard deviations, for the functions and in the shape that
             `sample_functions` gives.
         """
-        sds = self._answering.noise_at(self._checked(X), count)
+        sds = self.fitted_.answering.noise_at(self._checked(X), count)
         return sds[..., 0] if sds.shape[-1] == 1 else sds
 
     def sample_slopes(self, X: Any, *along: Any, count: int = 100) -> np.ndarray:
         """How fast functions drawn from the posterior change, at the rows of `X`.
 
-        Args:
-            X: Inputs.
-            along: The input's name or position; two of them for the second derivative.
-            count: How many functions, the same as `sample_functions` draws.
+        Parameters
+        ----------
+        X
+            Inputs.
+        along
+            The input's name or position; two of them for the second derivative.
+        count
+            How many functions, the same as `sample_functions` draws.
 
-        Returns:
+        Returns
+        -------
+        np.ndarray
             An array as `sample_functions` gives, in units of output per unit of input.
         """
         if not 1 <= len(along) <= 2:
@@ -252,9 +291,9 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
                 f'got {len(along)}. Write sample_slopes(X, "x").'
             )
         X = self._checked(X)
-        names = self.schema_.inputs
+        names = self.fitted_.schema.inputs
         places = tuple(sorted(column_index(one, names, "input") for one in along))
-        values = self._answering.slopes(X, [places], count)[places]
+        values = self.fitted_.answering.slopes(X, [places], count)[places]
         return values[..., 0] if values.shape[-1] == 1 else values
 
     def plot(
@@ -262,16 +301,19 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
     ) -> Any:
         """Draw the posterior along one input, with the data and the rules.
 
-        Args:
-            ax: Matplotlib axes; a new figure when left out.
-            along: The input's name or position; the first when left out. Other inputs
-                are held at their medians.
-            output: The output's name or position; the first when left out.
-            shown: How many single functions to draw as well.
+        Parameters
+        ----------
+        ax
+            Matplotlib axes; a new figure when left out.
+        along
+            The input's name or position; the first when left out. Other inputs
+            are held at their medians.
+        output
+            The output's name or position; the first when left out.
+        shown
+            How many single functions to draw as well.
         """
-        check_is_fitted(self, "draws_")
-        self._need_data("plot")
-        return plot_functions(self, ax, along, output, shown)
+        return plot_functions(self._record(), ax, along, output, shown)
 
     def sample_prior(self, X: Any, y: Any = None, count: int = 100) -> np.ndarray:
         """Functions drawn from the rules' prior alone, at the rows of `X`.
@@ -282,8 +324,7 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
         given = np.zeros(len(X)) if y is None else y
         # On a copy, because a fitted model must not change by being asked.
         copy = self._copy()
-        checked, Y, schema = copy._data(X, given, must_vary=False)
-        copy.limits_ = copy._limits(schema)
+        checked, Y, schema, _ = copy._data(X, given, must_vary=False)
         known = None if y is None else Y
         units = self._units(checked, known, schema)
         predictive = copy._sample_prior(checked, known, schema, units)
@@ -292,37 +333,35 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
 
     def _data(
         self, X: Any, y: Any, *, must_vary: bool = True
-    ) -> tuple[np.ndarray, np.ndarray, Schema]:
+    ) -> tuple[np.ndarray, np.ndarray, Schema, Given]:
         original = y
         X, y = validate_data(
             self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
         )
         y = np.asarray(y, float)
-        self._y_ndim = y.ndim
         Y = y[:, None] if y.ndim == 1 else y
         names = target_names(self.outputs, original, Y.shape[1])
         if must_vary:
             refuse_constant(ColumnMoments.of(Y), names)
-        return X, Y, make_schema(self, X, names)
+        schema = make_schema(X, self._input_names(), names, self.choices)
+        return X, Y, schema, Given(self._columns(), y.ndim)
 
     def _units(self, X: Measured, Y: Measured | None, schema: Schema) -> Units | None:
         outputs = len(schema.outputs)
         return make_units(self.standardize, self.scales, schema.inputs, X, Y, outputs)
 
-    def _likelihood(self, units: Units, outputs: int) -> Likelihood:
-        noise = self._noise(units, outputs)
-        if self.limits_ is None:
+    def _likelihood(
+        self, schema: Schema, rules: tuple[BoundRule, ...], units: Units
+    ) -> Likelihood:
+        noise = self._noise(units, len(schema.outputs))
+        if not self.truncate:
             return noise
-        low, high = map(units.standard_outputs, self.limits_)
+        low, high = map(units.standard_outputs, self._limits(schema, rules))
         return TruncatedGaussian(noise, low, high)
 
-    def _limits(
-        self, schema: Schema, blocks: Iterable[tuple[int, np.ndarray]] = ()
-    ) -> Limits | None:
-        """The limits of observations; those of `blocks` must keep them."""
-        if not self.truncate:
-            return None
-        low, high = output_limits(bind_rules(self.rules, schema), len(schema.outputs))
+    def _limits(self, schema: Schema, rules: tuple[BoundRule, ...]) -> Limits:
+        """The limits of observations."""
+        low, high = output_limits(rules, len(schema.outputs))
         if not np.isfinite([low, high]).any():
             raise SettingError(
                 "truncate=True takes the limits of observations from rules without a "
@@ -330,7 +369,6 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
                 f"rule, for example `{schema.outputs[0]} >= 0 [sampler=like-data]`, or "
                 "leave truncate out."
             )
-        refuse_outside(blocks, (low, high), schema.outputs, self._row_names)
         return low, high
 
     def _noise(self, units: Units, outputs: int) -> Gaussian:
@@ -357,22 +395,8 @@ class OCBNNRegressor(RegressorMixin, RuleFollower):
             )
         return np.broadcast_to(sd, (outputs,))
 
-    def _judged(self, values: np.ndarray) -> np.ndarray:
-        return values
-
-    def _rule_prediction(self, X: np.ndarray) -> np.ndarray:
-        return self._settled(X, self._answering.mean_and_sd(X)[0])
-
-    def _settled(self, X: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        """What to predict, given the mean at each row."""
-        return settled_means(kept_rules(self.rules_), X, mean, self._answering)
-
-    def _as_observed(self, y: Any) -> np.ndarray:
-        y = np.asarray(y, float)
-        return y[:, None] if y.ndim == 1 else y
-
     def _as_given(self, table: np.ndarray) -> np.ndarray:
-        return table[:, 0] if self._y_ndim == 1 else table
+        return table[:, 0] if self.fitted_.given.y_ndim == 1 else table
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -38,7 +38,7 @@ class Moments(NamedTuple):
     seen: Float[Array, ""]
 
 
-class Memory(NamedTuple):
+class AdaptationState(NamedTuple):
     """What adaptation has seen so far."""
 
     log_step: Float[Array, ""]
@@ -50,23 +50,23 @@ class Memory(NamedTuple):
     slopes: Moments
 
 
-def remember(tuning: Tuning) -> Memory:
+def start_adaptation(tuning: Tuning) -> AdaptationState:
     """An empty memory around a first guess of the step size."""
     zero = jnp.zeros((), tuning.step_size.dtype)
     log_step = jnp.log(tuning.step_size)
     centre, none = log_step + jnp.log(10.0), no_moments(tuning.inverse_mass)
-    return Memory(log_step, log_step, zero, centre, zero, none, none)
+    return AdaptationState(log_step, log_step, zero, centre, zero, none, none)
 
 
 def adapt(
     tuning: Tuning,
-    memory: Memory,
+    memory: AdaptationState,
     position: Vector,
     slope: Vector,
     acceptance: Scalar,
     stage: Int[Array, ""],
     target_acceptance: float,
-) -> tuple[Tuning, Memory]:
+) -> tuple[Tuning, AdaptationState]:
     """Learn from one move."""
     acceptance = jnp.where(jnp.isnan(acceptance), 0.0, acceptance)
     memory = _average_step(memory, acceptance, target_acceptance)
@@ -78,7 +78,7 @@ def adapt(
 
     # Both are drawn towards the same while little was seen, and their ratio to one.
     inverse_mass = jnp.sqrt(variances(memory.moments) / variances(memory.slopes))
-    renewed = remember(Tuning(jnp.exp(memory.log_step), inverse_mass))
+    renewed = start_adaptation(Tuning(jnp.exp(memory.log_step), inverse_mass))
     ends = stage == WINDOW_END
     memory = choose(ends, renewed, memory)
     final = stage == LAST
@@ -111,7 +111,9 @@ def schedule(moves: int) -> Int[np.ndarray, " moves"]:
     return stages
 
 
-def _average_step(memory: Memory, acceptance: Scalar, wanted: float) -> Memory:
+def _average_step(
+    memory: AdaptationState, acceptance: Scalar, wanted: float
+) -> AdaptationState:
     moves = memory.moves + 1.0
     share = 1.0 / (moves + 10.0)
     error = (1.0 - share) * memory.error_average + share * (wanted - acceptance)

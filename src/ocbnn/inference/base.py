@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from ocbnn.core.errors import SettingError
 from ocbnn.core.types import Position, RandomKey, Scalar
+from ocbnn.errors import SettingError
 
 
 @runtime_checkable
@@ -90,11 +90,16 @@ class StartedAlgorithm(Algorithm):
 class Plan(abc.ABC):
     """An algorithm's settings, and how long to run it.
 
-    Attributes:
-        chains: Independent runs, spread over the processor's cores.
-        warmup: Moves before anything is kept.
-        draws: How often positions are kept, per chain.
-        thin: Moves between one kept draw and the next.
+    Attributes
+    ----------
+    chains
+        Independent runs, spread over the processor's cores.
+    warmup
+        Moves before anything is kept.
+    draws
+        How often positions are kept, per chain.
+    thin
+        Moves between one kept draw and the next.
     """
 
     chains: int = 4
@@ -111,7 +116,8 @@ class Plan(abc.ABC):
     # Whether a state in the middle of the warm-up is worth seeing, and worth keeping
     # when the run is stopped there: particles or a population on their way.
     is_anytime: ClassVar[bool] = False
-    # Whether the warm-up has as many moves as it says, so that time left can be told.
+    # Whether the warm-up has as many moves as it says, so that the remaining time can
+    # be estimated.
     is_counted: ClassVar[bool] = True
     # What an approximation may get wrong, for verdicts; nothing for exact samplers.
     caution: ClassVar[str] = ""

@@ -5,7 +5,7 @@ from typing import Any
 
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import Plan
-from ocbnn.inference.gathering import Kept
+from ocbnn.inference.chain_samples import ChainSamples
 from ocbnn.inference.record import ChainRecord, Place, Shapes
 
 
@@ -20,10 +20,10 @@ class Chain:
         start: Position | None = None,
     ) -> None:
         self._plan, self.key, self._record = plan, key, record
-        self.start = start  # None: where the algorithm likes to
+        self.start = start  # None: the algorithm chooses
         self.state: Any = None
         self.place = Place()
-        self.kept = Kept()
+        self.kept = ChainSamples()
 
     def resume(self, shapes: Callable[[], Shapes]) -> None:
         """Go back to what was saved, if anything was."""

@@ -4,13 +4,13 @@ import contextlib
 import os
 import threading
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from ocbnn.core.errors import CheckpointWarning, SettingError, StorageError
 from ocbnn.core.processes import is_first
 from ocbnn.core.types import Position, RandomKey
+from ocbnn.core.warn import warn
+from ocbnn.errors import CheckpointWarning, SettingError, StorageError
 from ocbnn.inference.base import LogDensity, Plan
 from ocbnn.inference.identity import identify, surroundings
 from ocbnn.inference.runfolder import RunFolder
@@ -38,8 +38,10 @@ class Checkpoint:
     def open(self) -> None:
         """Take the folder.
 
-        Raises:
-            CheckpointError: When it holds something else, or is in use.
+        Raises
+        ------
+        CheckpointError
+            When it holds something else, or is in use.
         """
         if not self.is_ours:
             return
@@ -66,7 +68,7 @@ class Checkpoint:
         self._unsaved.discard(chain)
 
     def failed(self, chain: Path, error: Exception) -> None:
-        """Hear that a chain could not be written."""
+        """Record that a chain could not be written."""
         self._unsaved.add(chain)
         self._trouble = self._trouble or str(error)
 
@@ -75,10 +77,11 @@ class Checkpoint:
         if self._trouble is None or self._told:
             return
         self._told = True
-        _warn(
+        warn(
             f"the run could not be saved: {self._trouble} It goes on in memory, and "
             f"saving is tried again every {self.every:g} seconds. Make room, or let "
-            f"{self.folder.path} be written to."
+            f"{self.folder.path} be written to.",
+            CheckpointWarning,
         )
 
     def farewell(self, stopped: bool) -> str:
@@ -89,9 +92,10 @@ class Checkpoint:
         self.tell()
         path = self.folder.path
         if self._unsaved:
-            _warn(
+            warn(
                 f"the last part of the run is not saved in {path}. It is in memory: "
-                "save the result elsewhere before Python ends."
+                "save the result elsewhere before Python ends.",
+                CheckpointWarning,
             )
             return "the last part is not saved"
         return f"saved in {path}: run the same again to go on" if stopped else ""
@@ -108,8 +112,10 @@ def open_checkpoint(
 ) -> Iterator["Checkpoint | None"]:
     """The saving of this run in a folder; None without one.
 
-    Raises:
-        CheckpointError: When the folder holds something else, or is in use.
+    Raises
+    ------
+    CheckpointError
+        When the folder holds something else, or is in use.
     """
     if path is None:
         yield None
@@ -136,7 +142,3 @@ def _check_settings(path: object, every: object) -> None:
             f"every must be a number of seconds, not negative, got {every!r}. Write "
             "every=30."
         )
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, CheckpointWarning, stacklevel=4)

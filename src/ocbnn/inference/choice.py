@@ -2,8 +2,10 @@
 
 import dataclasses
 
-from ocbnn.core.errors import SettingError
+from ocbnn.core.advice import Kind
+from ocbnn.core.sentences import Sentence
 from ocbnn.core.words import suggest
+from ocbnn.errors import SettingError
 from ocbnn.inference.base import Plan
 from ocbnn.inference.ensemble import Ensemble
 from ocbnn.inference.hmc import HMC
@@ -34,7 +36,7 @@ AUTO = "auto"
 
 # Multiplications in one gradient over all rows: six for every weight and row.
 _SMALL, _LARGE = 2e5, 4e8
-# Rows of a batch, where nobody says how many.
+# Default number of rows in a batch.
 BATCH = 512
 
 
@@ -42,10 +44,14 @@ BATCH = 512
 class Choice:
     """What to run, and why.
 
-    Attributes:
-        plan: The algorithm and its settings.
-        reason: Why this one, in a sentence; empty where a person chose.
-        batch_size: Rows per step that go with it; all when None.
+    Attributes
+    ----------
+    plan
+        The algorithm and its settings.
+    reason
+        Why this one, in a sentence; empty where a person chose.
+    batch_size
+        Rows per step that go with it; all when None.
     """
 
     plan: Plan
@@ -58,14 +64,21 @@ def choose(
 ) -> Choice:
     """The plan that `inference` names, or the one that suits the size of the problem.
 
-    Args:
-        inference: A plan, the name of one, or "auto".
-        rows: Rows of data.
-        weights: Weights of the network.
-        has_sides: Whether a rule leaves room on several sides.
+    Parameters
+    ----------
+    inference
+        A plan, the name of one, or "auto".
+    rows
+        Rows of data.
+    weights
+        Weights of the network.
+    has_sides
+        Whether a rule leaves room on several sides.
 
-    Raises:
-        SettingError: When it is neither.
+    Raises
+    ------
+    SettingError
+        When it is neither.
     """
     if isinstance(inference, Plan):
         return Choice(inference)
@@ -109,7 +122,11 @@ def _by_size(rows: int, weights: int, has_sides: bool) -> Choice:
         )
     return Choice(
         SGHMC(chains=4),
-        f"{size} are too many for every step to see all rows, so SGHMC takes batches "
-        f"of {BATCH} (set batch_size for others).{sides}",
+        Sentence(
+            f"{size} are too many for every step to see all rows, so SGHMC takes "
+            f"batches of {BATCH}",
+            Kind.CHOOSE_BATCH,
+            f".{sides}",
+        ),
         BATCH,
     )

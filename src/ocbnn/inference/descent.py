@@ -1,4 +1,4 @@
-"""Plans that climb for a while, and then stand for what they found."""
+"""Plans that optimise first and then draw from the result."""
 
 import dataclasses
 from typing import ClassVar
@@ -10,9 +10,12 @@ from ocbnn.inference.base import Plan, check_counts, check_positive
 class DescentPlan(Plan):
     """What SVGD, VI, Laplace and ensembles have in common: the climb is the warm-up.
 
-    Attributes:
-        iterations: Steps.
-        learning_rate: The optimiser's first step size.
+    Attributes
+    ----------
+    iterations
+        Steps.
+    learning_rate
+        The optimiser's first step size.
     """
 
     chains: int = 1

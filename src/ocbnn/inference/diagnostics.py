@@ -19,7 +19,7 @@ LEAST_DRAWS = 10
 
 
 def rhat(values: Values) -> PerQuantity:
-    """Rank-normalised split R-hat: one where all chains tell the same story."""
+    """Rank-normalised split R-hat: one where all chains agree."""
     split = _split(values)
     folded = np.abs(split - np.median(split, axis=(0, 1), keepdims=True))
     return np.fmax(

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ocbnn.core.rows import evenly
 from ocbnn.core.types import Position
 from ocbnn.inference.base import Plan
 
@@ -19,13 +20,20 @@ class Draws:
 
     A particle is a draw too: SVGD gives one chain, SMC one chain per population.
 
-    Attributes:
-        positions: The position pytree with two leading axes.
-        stats: Numbers about the moves that led to each draw, by name.
-        warmup: The same for the warm-up.
-        plan: The settings that were run.
-        seconds: Wall-clock time, compilation included.
-        interrupted: Whether a person stopped the run before its end.
+    Attributes
+    ----------
+    positions
+        The position pytree with two leading axes.
+    stats
+        Numbers about the moves that led to each draw, by name.
+    warmup
+        The same for the warm-up.
+    plan
+        The settings that were run.
+    seconds
+        Wall-clock time, compilation included.
+    interrupted
+        Whether a person stopped the run before its end.
     """
 
     positions: Position
@@ -61,15 +69,15 @@ class Draws:
 
     def chosen(self, most: int) -> np.ndarray:
         """Which of all draws `thinned` takes."""
-        return np.unique(
-            np.linspace(0, self.size - 1, min(most, self.size)).astype(int)
-        )
+        return evenly(self.size, most)
 
     def whole(self) -> "Draws":
         """The same draws, for what would go wrong unseen with half a run.
 
-        Raises:
-            KeyboardInterrupt: When the run was stopped before its end.
+        Raises
+        ------
+        KeyboardInterrupt
+            When the run was stopped before its end.
         """
         if self.interrupted:
             raise KeyboardInterrupt(f"{self.plan.label} was stopped early")

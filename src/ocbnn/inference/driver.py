@@ -6,29 +6,35 @@ accelerator or on several devices they run abreast (`inference.layout`).
 """
 
 import os
-import threading
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import jax
 import jax.numpy as jnp
 
+from ocbnn.core.advice import Advice, Kind
 from ocbnn.core.cores import cores
-from ocbnn.core.errors import CheckpointWarning, SettingError
-from ocbnn.core.interrupts import kept_interrupts
+from ocbnn.core.interrupts import StopRequest, interrupts_ask
 from ocbnn.core.processes import is_first, process_count, require_same, told_of_loss
+from ocbnn.core.sentences import Sentence
 from ocbnn.core.types import Position, RandomKey
+from ocbnn.core.warn import warn
+from ocbnn.errors import CheckpointWarning, SettingError
 from ocbnn.inference.base import Algorithm, LogDensity, Plan, StartedAlgorithm
 from ocbnn.inference.chain import Chain
+from ocbnn.inference.chain_samples import rectangle
 from ocbnn.inference.checkpoint import Checkpoint, open_checkpoint
 from ocbnn.inference.draws import Draws
-from ocbnn.inference.gathering import rectangle
 from ocbnn.inference.identity import identify
 from ocbnn.inference.lane import Lane, Shared, lanes_of, shapes
 from ocbnn.inference.layout import lay_out
-from ocbnn.inference.progress import Reporter, is_stopping, make_reporter, resume
+from ocbnn.inference.progress import (
+    ProgressReporter,
+    is_stopping,
+    make_reporter,
+    resume,
+)
 from ocbnn.inference.record import ChainRecord
 
 
@@ -47,51 +53,69 @@ def sample(
 ) -> Draws:
     """Run a plan on a log density.
 
-    Args:
-        plan: The algorithm's settings and how long to run it.
-        target: The log density.
-        key: Decides every random number of the run.
-        progress: True, False, "auto" or a reporter.
-        label: What to call the run in progress reports.
-        threads: How many chains run at the same time; one per core when left out.
-        checkpoint: A folder to save the run in as it goes. If it holds this very run,
-            unfinished, the run goes on from there and ends with the same draws; if
-            it is finished, it is read and not run again.
-        every: Seconds between one save of a chain and the next.
-        devices: How many of JAX's devices to use, or which ones: a number, "all",
-            "cpu", "gpu", or a list of them. The draws are the same within rounding.
-        starts: A position for each chain, stacked, in the place of the algorithm's
-            own; only for those that can be told where to start (`can_start`).
+    Parameters
+    ----------
+    plan
+        The algorithm's settings and how long to run it.
+    target
+        The log density.
+    key
+        Decides every random number of the run.
+    progress
+        True, False, "auto" or a reporter.
+    label
+        What to call the run in progress reports.
+    threads
+        How many chains run at the same time; one per core when left out.
+    checkpoint
+        A folder to save the run in as it goes. If it holds this very run,
+        unfinished, the run continues from there and ends with the same draws; if
+        it is finished, it is read and not run again.
+    every
+        Seconds between one save of a chain and the next.
+    devices
+        How many of JAX's devices to use, or which ones: a number, "all",
+        "cpu", "gpu", or a list of them. The draws are the same within rounding.
+    starts
+        A position for each chain, stacked, instead of the algorithm's
+        own; only for those that can be told where to start (`can_start`).
 
-    Returns:
+    Returns
+    -------
+    Draws
         The draws. After Ctrl-C, or when a reporter asks for it, those drawn until then.
 
-    Raises:
-        InferenceError: When the density is not a number, naming the part at fault.
-        CheckpointError: When the folder holds another run or something else, or is in
-            use, or is damaged.
-        KeyboardInterrupt: When stopped before anything was drawn.
+    Raises
+    ------
+    InferenceError
+        When the density is not a number, naming the part at fault.
+    CheckpointError
+        When the folder holds another run or something else, or is in
+        use, or is damaged.
+    KeyboardInterrupt
+        When stopped before anything was drawn.
     """
     started = time.monotonic()
+    stopping = StopRequest()
     with (
-        kept_interrupts(),
+        interrupts_ask(stopping),
         make_reporter(progress if is_first() else False) as reporter,
         open_checkpoint(checkpoint, every, plan, target, key, starts) as saving,
     ):
         moves = plan.chains * (plan.warmup + plan.draws)
         total = moves if plan.is_counted else None
-        shared = _share(plan, target, reporter, devices)
+        shared = _share(plan, target, reporter, devices, stopping)
         where = f", {shared.layout.reason}" if shared.layout.reason else ""
         reporter.begin(f"{label or plan.label}{where}", total)
         _check_starts(plan, shared.algorithm, starts)
         chains = [
             Chain(
                 plan,
-                one,
+                chain_key,
                 None if saving is None else ChainRecord(saving, number),
                 jax.tree.map(lambda a, n=number: jnp.asarray(a[n]), starts),
             )
-            for number, one in enumerate(jax.random.split(key, plan.chains))
+            for number, chain_key in enumerate(jax.random.split(key, plan.chains))
         ]
         _go_back(chains, shared, total)
         require_same(_begun(plan, target, key, chains), "runs")
@@ -102,19 +126,19 @@ def sample(
             at_once = 1 if shared.layout.mesh else threads or cores()
             _run_all(lanes, shared, at_once, saving)
         stopped = shared.stopping.is_set()
-        said = ""
+        note = ""
         if saving is not None and not was_finished:
-            said = saving.farewell(stopped)
-        reporter.finish(_ending(stopped, was_finished, said))
-    found = rectangle([chain.kept for chain in chains])
-    if found is None:
-        raise KeyboardInterrupt(_joined("stopped before anything was drawn", said))
-    if stopped and said:
-        warnings.warn(f"stopped early; {said}.", CheckpointWarning, stacklevel=2)
+            note = saving.farewell(stopped)
+        reporter.finish(_ending(stopped, was_finished, note))
+    arrays = rectangle([chain.kept for chain in chains])
+    if arrays is None:
+        raise KeyboardInterrupt(_joined("stopped before anything was drawn", note))
+    if stopped and note:
+        warn(f"stopped early; {note}.", CheckpointWarning)
     seconds = time.monotonic() - started
     if saving is not None:
         seconds = saving.before if was_finished else saving.before + seconds
-    return Draws(*found, plan, seconds, stopped)
+    return Draws(*arrays, plan, seconds, stopped)
 
 
 def can_start(plan: Plan, target: LogDensity) -> bool:
@@ -139,10 +163,13 @@ def _check_starts(plan: Plan, algorithm: Algorithm, starts: Position | None) -> 
 
 
 def _share(
-    plan: Plan, target: LogDensity, reporter: Reporter, devices: object
+    plan: Plan,
+    target: LogDensity,
+    reporter: ProgressReporter,
+    devices: object,
+    stopping: StopRequest,
 ) -> Shared:
     double = bool(jax.config.read("jax_enable_x64"))
-    stopping = threading.Event()
     layout = lay_out(plan, target, devices)
     target = layout.place(target)
     algorithm = layout.copy(plan.bind(target))
@@ -180,26 +207,34 @@ def _kept(saving: Checkpoint | None) -> str:
 
 
 def _run_all(
-    lanes: list[Lane], shared: Shared, threads: int, saving: Checkpoint | None
+    lanes: list[Lane],
+    shared: Shared,
+    threads: int,
+    saving: Checkpoint | None,
 ) -> None:
     """Run every lane to its end, or until someone stops it."""
+    is_announced = False
 
     def look_around() -> None:
+        nonlocal is_announced
         if saving is not None:
             saving.tell()
         if is_stopping(shared.reporter):
             shared.stopping.set()
+        if shared.stopping.is_set() and not is_announced:
+            is_announced = True
+            shared.reporter.advance(0, "stopping")
 
     look_around()
     if not shared.stopping.is_set():
         lanes[0].compile()
+    futures: list[Future[None]] = []
     with ThreadPoolExecutor(min(threads, len(lanes))) as pool:
-        futures = [pool.submit(lane.run) for lane in lanes]
         try:
+            futures += [pool.submit(lane.run) for lane in lanes]
             _wait(futures, look_around)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # the second, or one from a handler of the caller's
             shared.stopping.set()
-            shared.reporter.advance(0, "stopping")
             _wait(futures, look_around)
         except BaseException as error:
             shared.stopping.set()
@@ -217,10 +252,13 @@ def _wait(futures: list[Future[None]], look_around: Callable[[], None]) -> None:
         look_around()
 
 
-def _ending(stopped: bool, was_finished: bool, said: str) -> str:
+def _ending(stopped: bool, was_finished: bool, note: str) -> str:
     if was_finished:
         return "was finished before, and is read"
-    return _joined("stopped early" if stopped else "done", said)
+    if stopped:
+        saved = _joined("", note)
+        return Sentence(Advice(Kind.STOPPED_EARLY, values={"saved": saved}))
+    return _joined("done", note)
 
 
 def _joined(first: str, more: str) -> str:

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ocbnn.core.edges import third_party
+from ocbnn.core.promotion import third_party
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import (
     Algorithm,
@@ -29,33 +29,35 @@ from ocbnn.inference.optimisers import Optimiser, fading_adam
 from ocbnn.inference.trees import mean_square
 
 
-class Members(NamedTuple):
+class EnsembleState(NamedTuple):
     """Positions stacked along a first axis, and what the optimiser remembers."""
 
     positions: Position
     optimiser: Any
 
 
-class ClimbInfo(NamedTuple):
+class EnsembleInfo(NamedTuple):
     """What a person needs to judge one step."""
 
     logdensity: Float[Array, ""]  # mean over the members
     step: Float[Array, ""]  # root mean square of the move
 
 
-class Climbers(Algorithm):
+class EnsembleAlgorithm(Algorithm):
     """All members, each on a batch and points of its own."""
 
     target: LogDensity
     members: int = eqx.field(static=True)
     optimiser: Optimiser = eqx.field(static=True)
 
-    def init(self, key: RandomKey) -> Members:
+    def init(self, key: RandomKey) -> EnsembleState:
         """Every member starts where the target says."""
         positions = batched_initial(self.target, key, self.members)
-        return Members(positions, self.optimiser.init(positions))
+        return EnsembleState(positions, self.optimiser.init(positions))
 
-    def step(self, key: RandomKey, state: Members) -> tuple[Members, ClimbInfo]:
+    def step(
+        self, key: RandomKey, state: EnsembleState
+    ) -> tuple[EnsembleState, EnsembleInfo]:
         """One step uphill of every member."""
         value_and_grad = jax.value_and_grad(self.target.stochastic_logdensity)
         keys = jax.random.split(key, self.members)
@@ -66,10 +68,10 @@ class Climbers(Algorithm):
                 descent, state.optimiser, state.positions
             )
         positions = jax.tree.map(jnp.add, state.positions, updates)
-        info = ClimbInfo(jnp.mean(values), jnp.sqrt(mean_square(updates)))
-        return Members(positions, optimiser), info
+        info = EnsembleInfo(jnp.mean(values), jnp.sqrt(mean_square(updates)))
+        return EnsembleState(positions, optimiser), info
 
-    def emit(self, key: RandomKey, state: Members) -> Position:
+    def emit(self, key: RandomKey, state: EnsembleState) -> Position:
         """All members."""
         return state.positions
 
@@ -78,9 +80,12 @@ class Climbers(Algorithm):
 class Ensemble(DescentPlan):
     """A deep ensemble: the best weights from many starts.
 
-    Attributes:
-        learning_rate: Adam's first step size; it fades to nothing.
-        members: How many.
+    Attributes
+    ----------
+    learning_rate
+        Adam's first step size; it fades to nothing.
+    members
+        How many.
     """
 
     iterations: int = 3000
@@ -97,7 +102,7 @@ class Ensemble(DescentPlan):
         super().__post_init__()
         check_counts(self, members=2)
 
-    def bind(self, target: LogDensity) -> Climbers:
+    def bind(self, target: LogDensity) -> EnsembleAlgorithm:
         """The members on this density."""
         optimiser = fading_adam(self.learning_rate, self.iterations)
-        return Climbers(target, self.members, optimiser)
+        return EnsembleAlgorithm(target, self.members, optimiser)

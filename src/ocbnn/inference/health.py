@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ocbnn.core.errors import InferenceError
 from ocbnn.core.types import Position, RandomKey
+from ocbnn.errors import InferenceError
 from ocbnn.inference.base import LogDensity
 from ocbnn.inference.mcmc import Phase
 from ocbnn.inference.parts import parts_without_number

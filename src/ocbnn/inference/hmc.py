@@ -72,10 +72,14 @@ def _kernel(steps: int, jitter: bool) -> Callable[..., tuple]:
 class HMC(HamiltonianPlan):
     """Hamiltonian Monte Carlo with a fixed number of leapfrog steps.
 
-    Attributes:
-        steps: Leapfrog steps in a trajectory (the most, with `jitter`).
-        adapt: Learn the step size and the scale of each weight during warm-up.
-        jitter: Draw the number of steps anew for every trajectory.
+    Attributes
+    ----------
+    steps
+        Leapfrog steps in a trajectory (the most, with `jitter`).
+    adapt
+        Learn the step size and the scale of each weight during warm-up.
+    jitter
+        Draw the number of steps anew for every trajectory.
     """
 
     steps: int = 50

@@ -23,10 +23,11 @@ import numpy as np
 
 from ocbnn.core.stored import Stored
 from ocbnn.core.types import Position, RandomKey
+from ocbnn.core.words import shorten
 from ocbnn.inference.base import LogDensity, Plan
 from ocbnn.inference.parts import parts_at
 
-# Code of these is told by their versions, a person's own by what it does.
+# Code of these is told by their versions, the user's own by what it does.
 LIBRARIES = ("ocbnn", "jax", "jaxlib", "numpy", "equinox", "optax", "blackjax")
 _PLAIN = (str, bytes, bool, int, float, complex, type(None), type(...))
 _LONGEST = 200
@@ -47,18 +48,20 @@ def identify(
     # What explains other differences comes first, because few are told.
     double = jax.config.read("jax_enable_x64")
     products = jax.config.jax_default_matmul_precision  # pyright: ignore
-    found = {
+    description = {
         "precision": "double" if double else "single",
         "precision of products": str(products),
         "key": _array(key),
     }
-    found |= _described("plan", plan, ())
-    found |= _described("target", target, ())
+    description |= _described("plan", plan, ())
+    description |= _described("target", target, ())
     if starts is not None:
-        found |= _described("starts", starts, ())
+        description |= _described("starts", starts, ())
     if not probe:
-        return found
-    return found | {f"target.parts: {k}": v for k, v in _probe(target, key).items()}
+        return description
+    return description | {
+        f"target.parts: {k}": v for k, v in _probe(target, key).items()
+    }
 
 
 def surroundings() -> dict[str, str]:
@@ -73,18 +76,20 @@ def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
     names = [*here, *(name for name in there if name not in here)]
     # Rules are measured by the data, so with other data they differ, too.
     names.sort(key=lambda name: not name.startswith(("target.X", "target.Y")))
-    said = []
+    sentences = []
     for name in names:
         mine, theirs = here.get(name, "nothing"), there.get(name, "nothing")
         if mine != theirs and not _nearly(name, mine, theirs):
-            said.append(f"{name} is {_short(mine)} here and {_short(theirs)} there")
-    return said
+            sentences.append(
+                f"{name} is {_short(mine)} here and {_short(theirs)} there"
+            )
+    return sentences
 
 
 def _probe(target: LogDensity, key: RandomKey) -> dict[str, str]:
     """The density's parts at one place: they notice what names and labels do not."""
-    found = parts_at(target, _start(target, key))
-    return {name: repr(float(values[0])) for name, values in found.items()}
+    parts = parts_at(target, _start(target, key))
+    return {name: repr(float(values[0])) for name, values in parts.items()}
 
 
 @eqx.filter_jit
@@ -121,28 +126,28 @@ def _described(name: str, value: Any, above: tuple[int, ...]) -> Iterator[tuple]
 
 def _pieces(value: Any) -> list[tuple[str, Any]]:
     """What a thing that is not a plain value is made of, by label."""
-    found: Iterable[tuple[str, Any]] = ()
+    pieces: Iterable[tuple[str, Any]] = ()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
-        found = ((f".{n}", getattr(value, n)) for n in names if hasattr(value, n))
+        pieces = ((f".{n}", getattr(value, n)) for n in names if hasattr(value, n))
     elif isinstance(value, Mapping):
-        found = ((f"[{k!r}]", value[k]) for k in sorted(value, key=repr))
+        pieces = ((f"[{k!r}]", value[k]) for k in sorted(value, key=repr))
     elif isinstance(value, (set, frozenset)):
-        found = ((f"[{i}]", v) for i, v in enumerate(sorted(value, key=repr)))
+        pieces = ((f"[{i}]", v) for i, v in enumerate(sorted(value, key=repr)))
     elif isinstance(value, (tuple, list)):
         names = getattr(value, "_fields", range(len(value)))
-        found = ((f"[{n}]", v) for n, v in zip(names, value, strict=True))
+        pieces = ((f"[{n}]", v) for n, v in zip(names, value, strict=True))
     elif isinstance(value, functools.partial):
-        found = [(".func", value.func), (".args", value.args), (".kw", value.keywords)]
+        pieces = [(".func", value.func), (".args", value.args), (".kw", value.keywords)]
     elif isinstance(value, types.MethodType):
-        found = [(".of", value.__self__), (".method", value.__func__)]
+        pieces = [(".of", value.__self__), (".method", value.__func__)]
     elif callable(value) and hasattr(value, "__qualname__"):
-        found = _function_pieces(value)
+        pieces = _function_pieces(value)
     elif not isinstance(value, types.ModuleType):
-        found = (
+        pieces = (
             (f".{k}", v) for k, v in sorted(getattr(value, "__dict__", {}).items())
         )
-    return list(found)
+    return list(pieces)
 
 
 def _function_pieces(function: Callable[..., Any]) -> list[tuple[str, Any]]:
@@ -150,13 +155,13 @@ def _function_pieces(function: Callable[..., Any]) -> list[tuple[str, Any]]:
     plain: Any = inspect.unwrap(function)
     cells = getattr(plain, "__closure__", None) or ()
     names = plain.__code__.co_freevars if cells else ()
-    held = [
+    closure = [
         (f".{n}", c.cell_contents)
         for n, c in zip(names, cells, strict=True)
         if _is_full(c)
     ]
     defaults = getattr(plain, "__defaults__", None) or ()
-    return [*held, *((f".default[{i}]", v) for i, v in enumerate(defaults))]
+    return [*closure, *((f".default[{i}]", v) for i, v in enumerate(defaults))]
 
 
 def _is_full(cell: types.CellType) -> bool:
@@ -168,7 +173,7 @@ def _is_full(cell: types.CellType) -> bool:
 
 
 def _title(value: Any) -> str:
-    """A name for the kind of thing; for a person's own function, also what it does."""
+    """A name for the kind of thing; for the user's own function, also what it does."""
     if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         plain: Any = inspect.unwrap(value) if callable(value) else value
         module = getattr(plain, "__module__", None) or ""
@@ -209,4 +214,4 @@ def _digest(data: bytes) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return shorten(text, _LONGEST)

@@ -7,7 +7,6 @@ result depends neither on where chunks begin and end nor on who runs beside whom
 """
 
 import dataclasses
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,16 +15,17 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ocbnn.core.interrupts import StopRequest
 from ocbnn.core.processes import gathered
 from ocbnn.core.types import RandomKey
 from ocbnn.inference import loop
 from ocbnn.inference.base import Algorithm, LogDensity, Plan, StartedAlgorithm
 from ocbnn.inference.chain import Chain
+from ocbnn.inference.chain_samples import ChainSamples, handed_out
 from ocbnn.inference.draws import Trace
-from ocbnn.inference.gathering import Kept, handed_out
 from ocbnn.inference.health import check_numbers, check_start
 from ocbnn.inference.layout import Layout
-from ocbnn.inference.progress import Reporter, show
+from ocbnn.inference.progress import ProgressReporter, show
 from ocbnn.inference.record import Place, Shapes
 from ocbnn.inference.trees import stacked
 
@@ -42,8 +42,8 @@ class Shared:
     algorithm: Algorithm
     target: LogDensity
     layout: Layout
-    reporter: Reporter
-    stopping: threading.Event
+    reporter: ProgressReporter
+    stopping: StopRequest
     # JAX keeps its precision per thread; workers must share the main thread's.
     double: bool
 
@@ -65,7 +65,9 @@ class Lane:
     def __init__(self, shared: Shared, chains: list[Chain]) -> None:
         self._shared, self._chains = shared, chains
         self._place = chains[0].place
-        self._new = Kept()  # since chains were last told, with an axis of chains first
+        self._new = (
+            ChainSamples()
+        )  # since chains were last told, with an axis of chains first
         self._many = shared.layout.is_abreast
         self._stops = self._saves = False  # as all processes agree
         self._keys: Any = chains[0].key
@@ -181,7 +183,7 @@ class Lane:
         ):
             chain.kept.extend(own)
             chain.place = self._place
-        self._new = Kept()
+        self._new = ChainSamples()
         if not self._chains[0].is_recorded:
             return
         state = self._shared.layout.on_host(self._state)

@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ocbnn.core.edges import third_party
+from ocbnn.core.promotion import third_party
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import (
     Algorithm,
@@ -48,7 +48,7 @@ class Scales(NamedTuple):
     curvature: Float[Array, ""]  # along it
 
 
-class Wanderer(NamedTuple):
+class LangevinState(NamedTuple):
     """A position with a velocity, both in the weights' own units."""
 
     position: Position
@@ -57,7 +57,7 @@ class Wanderer(NamedTuple):
     optimiser: Any  # of the climb
 
 
-class WanderInfo(NamedTuple):
+class LangevinInfo(NamedTuple):
     """What a person needs to judge one step."""
 
     logdensity: Float[Array, ""]
@@ -74,7 +74,7 @@ class StochasticChain(Algorithm):
     climb: int = eqx.field(static=True)
     learn: int = eqx.field(static=True)
 
-    def init(self, key: RandomKey) -> Wanderer:
+    def init(self, key: RandomKey) -> LangevinState:
         """Start where the target says, at rest."""
         key_start, key_way = jax.random.split(key)
         position = self.target.initial(key_start)
@@ -84,9 +84,11 @@ class StochasticChain(Algorithm):
         length = norm(way)
         way = jax.tree.map(lambda a: a / length, way)
         scales = Scales(ones, way, jnp.ones_like(length))
-        return Wanderer(position, zero, scales, adam(_CLIMB_RATE).init(position))
+        return LangevinState(position, zero, scales, adam(_CLIMB_RATE).init(position))
 
-    def step(self, key: RandomKey, state: Wanderer) -> tuple[Wanderer, WanderInfo]:
+    def step(
+        self, key: RandomKey, state: LangevinState
+    ) -> tuple[LangevinState, LangevinInfo]:
         """One step with fixed scales."""
         key_batch, key_noise = jax.random.split(key)
         root = jax.tree.map(lambda s: jax.lax.rsqrt(s + _TINY), state.scales.squares)
@@ -97,11 +99,11 @@ class StochasticChain(Algorithm):
         else:
             position, velocity, value = self._hamiltonian(key_batch, state, root, noise)
             eps = self.step_size / jnp.sqrt(state.scales.curvature)
-        info = WanderInfo(value, eps, state.scales.curvature)
+        info = LangevinInfo(value, eps, state.scales.curvature)
         return state._replace(position=position, velocity=velocity), info
 
     def _langevin(
-        self, key: RandomKey, state: Wanderer, root: Position, noise: Position
+        self, key: RandomKey, state: LangevinState, root: Position, noise: Position
     ) -> tuple[Position, Position, Array]:
         eps = self.step_size / state.scales.curvature
         value, slope = self._slope(key, state.position, root)
@@ -115,7 +117,7 @@ class StochasticChain(Algorithm):
         return position, state.velocity, value
 
     def _hamiltonian(
-        self, key: RandomKey, state: Wanderer, root: Position, noise: Position
+        self, key: RandomKey, state: LangevinState, root: Position, noise: Position
     ) -> tuple[Position, Position, Array]:
         """Half a drift, a kick around the friction, half a drift: one gradient."""
         eps = self.step_size / jnp.sqrt(state.scales.curvature)
@@ -144,20 +146,20 @@ class StochasticChain(Algorithm):
         return value, jax.tree.map(clip, grad, root)
 
     def warmup(
-        self, key: RandomKey, state: Wanderer, index: Int[Array, ""]
-    ) -> tuple[Wanderer, WanderInfo]:
+        self, key: RandomKey, state: LangevinState, index: Int[Array, ""]
+    ) -> tuple[LangevinState, LangevinInfo]:
         """Climb first; then wander, and learn the scales."""
         key_learn, key_move = jax.random.split(key)
         grad, scales = self._learn(key_learn, state, index)
 
-        def climb() -> tuple[Wanderer, WanderInfo]:
+        def climb() -> tuple[LangevinState, LangevinInfo]:
             value = self.target.stochastic_logdensity(state.position, key_learn)
             with third_party():
                 updates, optimiser = adam(_CLIMB_RATE).update(
                     jax.tree.map(jnp.negative, grad), state.optimiser
                 )
             position = jax.tree.map(jnp.add, state.position, updates)
-            info = WanderInfo(value, jnp.zeros_like(value), scales.curvature)
+            info = LangevinInfo(value, jnp.zeros_like(value), scales.curvature)
             return state._replace(position=position, optimiser=optimiser), info
 
         moved, info = jax.lax.cond(
@@ -166,7 +168,7 @@ class StochasticChain(Algorithm):
         return moved._replace(scales=scales), info
 
     def _learn(
-        self, key: RandomKey, state: Wanderer, index: Int[Array, ""]
+        self, key: RandomKey, state: LangevinState, index: Int[Array, ""]
     ) -> tuple[Position, Scales]:
         """One gradient, and the curvature along one direction, at the same price."""
         old = state.scales
@@ -192,7 +194,7 @@ class StochasticChain(Algorithm):
         curvature = jnp.maximum(curvature, jnp.where(settled, 1.0, 0.0))
         return grad, Scales(squares, stiffest, curvature)
 
-    def emit(self, key: RandomKey, state: Wanderer) -> Position:
+    def emit(self, key: RandomKey, state: LangevinState) -> Position:
         """The chain's one position."""
         return jax.tree.map(lambda a: a[None], state.position)
 
@@ -201,11 +203,14 @@ class StochasticChain(Algorithm):
 class SGLD(Plan):
     """Stochastic-gradient Langevin dynamics: for many rows, in batches.
 
-    Attributes:
-        step_size: Without units. Variances come out too large by about a quarter of it
-            in the stiffest direction, and by as much again from small batches; smaller
-            steps explore more slowly in proportion.
-        climb: Moves of the warm-up that go uphill; the rest learns the scales.
+    Attributes
+    ----------
+    step_size
+        Without units. Variances come out too large by about a quarter of it
+        in the stiffest direction, and by as much again from small batches; smaller
+        steps explore more slowly in proportion.
+    climb
+        Moves of the warm-up that go uphill; the rest learns the scales.
     """
 
     warmup: int = 3000
@@ -235,9 +240,11 @@ class SGLD(Plan):
 class SGHMC(SGLD):
     """Stochastic-gradient Hamiltonian Monte Carlo: SGLD with momentum.
 
-    Attributes:
-        friction: How fast the velocity forgets, per width of the posterior. More
-            friction bears more batch noise and explores more slowly.
+    Attributes
+    ----------
+    friction
+        How fast the velocity forgets, per width of the posterior. More
+        friction bears more batch noise and explores more slowly.
     """
 
     step_size: float = 0.5

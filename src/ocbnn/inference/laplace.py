@@ -18,10 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ocbnn.core.edges import third_party
-from ocbnn.core.errors import SettingError
+from ocbnn.core.promotion import third_party
 from ocbnn.core.ravel import Vector
 from ocbnn.core.types import Position, RandomKey
+from ocbnn.errors import SettingError
 from ocbnn.inference.base import Algorithm, LogDensity, check_one_of
 from ocbnn.inference.descent import DescentPlan
 from ocbnn.inference.flat import Flat
@@ -40,7 +40,7 @@ class Layered(Protocol):
         ...
 
 
-class Peak(NamedTuple):
+class LaplaceState(NamedTuple):
     """The best weights so far, and the normal around them once they are found."""
 
     position: Vector
@@ -48,14 +48,14 @@ class Peak(NamedTuple):
     spread: Float[Array, "..."]  # standard deviations, or a matrix whose square is C
 
 
-class PeakInfo(NamedTuple):
+class LaplaceInfo(NamedTuple):
     """What a person needs to judge one step."""
 
     logdensity: Float[Array, ""]
     slope: Float[Array, ""]  # length of the gradient; nothing at the top
 
 
-class Hilltop(Algorithm):
+class LaplaceAlgorithm(Algorithm):
     """One climb and the normal at its end."""
 
     density: Flat
@@ -64,26 +64,28 @@ class Hilltop(Algorithm):
     iterations: int = eqx.field(static=True)
     optimiser: Optimiser = eqx.field(static=True)
 
-    def init(self, key: RandomKey) -> Peak:
+    def init(self, key: RandomKey) -> LaplaceState:
         """Start where the target says."""
         position = self.density.initial(key)
         some = position.size if self.chosen is None else self.chosen.size
         shape = (some,) if self.chosen is None else (some, some)
         spread = jnp.zeros(shape, position.dtype)
-        return Peak(position, self.optimiser.init(position), spread)
+        return LaplaceState(position, self.optimiser.init(position), spread)
 
-    def step(self, key: RandomKey, state: Peak) -> tuple[Peak, PeakInfo]:
+    def step(
+        self, key: RandomKey, state: LaplaceState
+    ) -> tuple[LaplaceState, LaplaceInfo]:
         """One step uphill."""
         value, grad = jax.value_and_grad(self.density.logdensity)(state.position)
         with third_party():
             updates, optimiser = self.optimiser.update(-grad, state.optimiser)
         position = jax.tree.map(jnp.add, state.position, updates)
-        info = PeakInfo(value, jnp.linalg.norm(grad))
+        info = LaplaceInfo(value, jnp.linalg.norm(grad))
         return state._replace(position=position, optimiser=optimiser), info
 
     def warmup(
-        self, key: RandomKey, state: Peak, index: Int[Array, ""]
-    ) -> tuple[Peak, PeakInfo]:
+        self, key: RandomKey, state: LaplaceState, index: Int[Array, ""]
+    ) -> tuple[LaplaceState, LaplaceInfo]:
         """One step uphill; the last one also measures the curvature."""
         state, info = self.step(key, state)
         measure = self._diagonal if self.chosen is None else self._full
@@ -116,7 +118,7 @@ class Hilltop(Algorithm):
         widths = jax.lax.rsqrt(jnp.maximum(sizes, jnp.maximum(least, 1e-12)))
         return ways * widths[None]
 
-    def emit(self, key: RandomKey, state: Peak) -> Position:
+    def emit(self, key: RandomKey, state: LaplaceState) -> Position:
         """A fresh draw from the normal."""
         noise = jax.random.normal(key, state.spread.shape[-1:], state.position.dtype)
         if self.chosen is None:
@@ -147,9 +149,12 @@ class Laplace(DescentPlan):
     others), and `over="all"` has the right mean and the inverse of the precision's
     diagonal as variances.
 
-    Attributes:
-        learning_rate: Adam's first step size; it fades to nothing.
-        over: "all" weights, each by itself, or the "last" layer with correlations.
+    Attributes
+    ----------
+    learning_rate
+        Adam's first step size; it fades to nothing.
+    over
+        "all" weights, each by itself, or the "last" layer with correlations.
     """
 
     chains: int = 4
@@ -165,10 +170,12 @@ class Laplace(DescentPlan):
         super().__post_init__()
         check_one_of(self, over=("all", "last"))
 
-    def bind(self, target: LogDensity) -> Hilltop:
+    def bind(self, target: LogDensity) -> LaplaceAlgorithm:
         """The climb on this density."""
         optimiser = fading_adam(self.learning_rate, self.iterations)
-        return Hilltop(Flat(target), self._chosen(target), self.iterations, optimiser)
+        return LaplaceAlgorithm(
+            Flat(target), self._chosen(target), self.iterations, optimiser
+        )
 
     def _chosen(self, target: LogDensity) -> Int[Array, " some"] | None:
         if self.over == "all":

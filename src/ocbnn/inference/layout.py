@@ -18,9 +18,9 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
 from ocbnn.core.cores import cores
-from ocbnn.core.errors import SettingError
 from ocbnn.core.operations import count_operations
 from ocbnn.core.processes import on_host, process_count, put
+from ocbnn.errors import SettingError
 from ocbnn.inference.base import Algorithm, LogDensity, Plan
 
 T = TypeVar("T")
@@ -50,12 +50,18 @@ class Divisible(Protocol):
 class Layout:
     """A mesh of devices, or none, and what is spread over it.
 
-    Attributes:
-        mesh: Devices as a table of lanes and rows; None for threads on one processor.
-        lanes: How many chains, or particles of one chain, share its first axis.
-        is_abreast: Whether all chains are one program.
-        device: The processor, where an accelerator is there and would be slower.
-        reason: Why it was chosen, for people.
+    Attributes
+    ----------
+    mesh
+        Devices as a table of lanes and rows; None for threads on one processor.
+    lanes
+        How many chains, or particles of one chain, share its first axis.
+    is_abreast
+        Whether all chains are one program.
+    device
+        The processor, where an accelerator is there and would be slower.
+    reason
+        Why it was chosen, for people.
     """
 
     mesh: Mesh | None = None
@@ -131,15 +137,21 @@ def _is_on(array: jax.Array, mesh: Mesh | None) -> bool:
 def lay_out(plan: Plan, target: LogDensity, devices: object = None) -> Layout:
     """The layout that some devices suggest for a plan.
 
-    Args:
-        plan: Says how many chains there are, and how wide one is.
-        target: Says how many rows there are.
-        devices: How many of JAX's devices, or which ones; None for the usual one, or
-            for all of them where several processes share a run.
+    Parameters
+    ----------
+    plan
+        Says how many chains there are, and how wide one is.
+    target
+        Says how many rows there are.
+    devices
+        How many of JAX's devices, or which ones; None for the usual one, or
+        for all of them where several processes share a run.
 
-    Raises:
-        SettingError: When there are no such devices, or when a process would have
-            none to work on.
+    Raises
+    ------
+    SettingError
+        When there are no such devices, or when a process would have
+        none to work on.
     """
     chosen = chosen_devices(devices)
     if len(chosen) == 1 and chosen[0].platform == "cpu":
@@ -187,8 +199,10 @@ def is_small(plan: Plan, target: LogDensity, cores: int) -> bool:
 def chosen_devices(devices: object) -> Sequence[Device]:
     """Devices by number or by name of their kind, or those given.
 
-    Raises:
-        SettingError: When there are not so many, or it is something else.
+    Raises
+    ------
+    SettingError
+        When there are not so many, or it is something else.
     """
     if devices is None:
         return jax.devices() if process_count() > 1 else jax.devices()[:1]

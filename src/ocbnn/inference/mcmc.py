@@ -9,10 +9,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ocbnn.core.edges import third_party
+from ocbnn.core.promotion import third_party
 from ocbnn.core.ravel import Vector
 from ocbnn.core.types import Position, RandomKey
-from ocbnn.inference.adaptation import Memory, Tuning, adapt, remember, schedule
+from ocbnn.inference.adaptation import (
+    AdaptationState,
+    Tuning,
+    adapt,
+    schedule,
+    start_adaptation,
+)
 from ocbnn.inference.base import (
     LogDensity,
     Plan,
@@ -56,7 +62,7 @@ class ChainState(NamedTuple):
 
     phase: Phase
     tuning: Tuning
-    memory: Memory
+    memory: AdaptationState
 
 
 class HamiltonianChain(StartedAlgorithm):
@@ -106,7 +112,7 @@ class HamiltonianChain(StartedAlgorithm):
     def _from(self, phase: Phase) -> ChainState:
         step_size = self.step_size.astype(phase.position.dtype)
         tuning = Tuning(step_size, jnp.ones_like(phase.position))
-        return ChainState(phase, tuning, remember(tuning))
+        return ChainState(phase, tuning, start_adaptation(tuning))
 
     def step(self, key: RandomKey, state: ChainState) -> tuple[ChainState, MoveInfo]:
         """One trajectory."""
@@ -157,11 +163,15 @@ class HamiltonianChain(StartedAlgorithm):
 class HamiltonianPlan(Plan):
     """What HMC and NUTS let a person set.
 
-    Attributes:
-        step_size: Length of a leapfrog step; only the first guess where it is learned.
-        target_acceptance: What learning it aims at. Higher takes smaller steps; raise
-            it when moves diverge.
-        climb: Gradient steps uphill before the first move.
+    Attributes
+    ----------
+    step_size
+        Length of a leapfrog step; only the first guess where it is learned.
+    target_acceptance
+        What learning it aims at. Higher takes smaller steps; raise
+        it when moves diverge.
+    climb
+        Gradient steps uphill before the first move.
     """
 
     step_size: float = 0.01

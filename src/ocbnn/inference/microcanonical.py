@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ocbnn.core.edges import third_party
+from ocbnn.core.promotion import third_party
 from ocbnn.core.ravel import Vector
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.adaptation import (
@@ -56,7 +56,7 @@ _LOOK_BACK, _TRUST = 150.0, 1.5
 _REFUSED = 1000.0
 
 
-class Learned(NamedTuple):
+class StepSizeTuning(NamedTuple):
     """What the warm-up knows about the best step size, in units of `unit`."""
 
     unit: Float[Array, ""]
@@ -66,16 +66,16 @@ class Learned(NamedTuple):
     moments: Moments
 
 
-class Drift(NamedTuple):
+class MicrocanonicalState(NamedTuple):
     """Where the chain is, where it is heading, and how it is tuned."""
 
     phase: Phase
     momentum: Vector
     tuning: Tuning
-    learned: Learned
+    learned: StepSizeTuning
 
 
-class DriftInfo(NamedTuple):
+class MicrocanonicalInfo(NamedTuple):
     """What a person needs to judge one move."""
 
     logdensity: Float[Array, ""]
@@ -95,18 +95,18 @@ class MicrocanonicalChain(StartedAlgorithm):
     turn: float
     climb: Int[Array, ""]
 
-    def init(self, key: RandomKey) -> Drift:
+    def init(self, key: RandomKey) -> MicrocanonicalState:
         """Start where the target says, and climb a little."""
         key_start, key_heading = jax.random.split(key)
         start = self.density.initial(key_start)
         return self._from(key_heading, climb(self.density, start, self.climb))
 
-    def init_at(self, key: RandomKey, position: Position) -> Drift:
+    def init_at(self, key: RandomKey, position: Position) -> MicrocanonicalState:
         """Start at a given position."""
         vector = self.density.raveller.ravel(position)
         return self._from(key, rest_at(vector, self.density.logdensity))
 
-    def _from(self, key: RandomKey, phase: Phase) -> Drift:
+    def _from(self, key: RandomKey, phase: Phase) -> MicrocanonicalState:
         position = phase.position
         with third_party():
             heading = _mclmc().generate_unit_vector(key, position)
@@ -115,9 +115,11 @@ class MicrocanonicalChain(StartedAlgorithm):
             jnp.ones_like(position),
         )
         learned = _forget(tuning.step_size, no_moments(position))
-        return Drift(phase, heading, tuning, learned)
+        return MicrocanonicalState(phase, heading, tuning, learned)
 
-    def step(self, key: RandomKey, state: Drift) -> tuple[Drift, DriftInfo]:
+    def step(
+        self, key: RandomKey, state: MicrocanonicalState
+    ) -> tuple[MicrocanonicalState, MicrocanonicalInfo]:
         """One step of the integrator, and one small random turn."""
         phase, size = state.phase, state.phase.position.size
         with third_party():
@@ -143,12 +145,14 @@ class MicrocanonicalChain(StartedAlgorithm):
             jax.random.fold_in(key, 1), (size,), moved.position.dtype
         )
         momentum = jnp.where(refused, other / jnp.linalg.norm(other), after.momentum)
-        told = DriftInfo(moved.logdensity, error, lost, refused, state.tuning.step_size)
+        told = MicrocanonicalInfo(
+            moved.logdensity, error, lost, refused, state.tuning.step_size
+        )
         return state._replace(phase=moved, momentum=momentum), told
 
     def warmup(
-        self, key: RandomKey, state: Drift, index: Int[Array, ""]
-    ) -> tuple[Drift, DriftInfo]:
+        self, key: RandomKey, state: MicrocanonicalState, index: Int[Array, ""]
+    ) -> tuple[MicrocanonicalState, MicrocanonicalInfo]:
         """One step, and one lesson from it."""
         state, info = self.step(key, state)
         stage = self.stages[index]
@@ -163,18 +167,22 @@ class MicrocanonicalChain(StartedAlgorithm):
         learned = choose(ends, fresh, learned)
         return state._replace(tuning=Tuning(step_size, scales), learned=learned), info
 
-    def emit(self, key: RandomKey, state: Drift) -> Position:
+    def emit(self, key: RandomKey, state: MicrocanonicalState) -> Position:
         """The chain's one position."""
         position = self.density.unravel(state.phase.position)
         return jax.tree.map(lambda a: a[None], position)
 
 
-def _forget(step_size: Float[Array, ""], moments: Moments) -> Learned:
+def _forget(step_size: Float[Array, ""], moments: Moments) -> StepSizeTuning:
     zero = jnp.zeros_like(step_size)
-    return Learned(step_size, zero, zero, jnp.full_like(step_size, jnp.inf), moments)
+    return StepSizeTuning(
+        step_size, zero, zero, jnp.full_like(step_size, jnp.inf), moments
+    )
 
 
-def _learn(learned: Learned, info: DriftInfo, wanted: float) -> Learned:
+def _learn(
+    learned: StepSizeTuning, info: MicrocanonicalInfo, wanted: float
+) -> StepSizeTuning:
     """One move's word on the best step: its energy error grows like the sixth power."""
     decay = (_LOOK_BACK - 1.0) / (_LOOK_BACK + 1.0)
     ratio = jnp.clip(info.energy_error / wanted + 1e-8, 1e-8, 1e8)
@@ -192,7 +200,7 @@ def _learn(learned: Learned, info: DriftInfo, wanted: float) -> Learned:
     )
 
 
-def _best_step(learned: Learned) -> Float[Array, ""]:
+def _best_step(learned: StepSizeTuning) -> Float[Array, ""]:
     known = learned.weight > 0
     mean = jnp.where(known, learned.error / jnp.where(known, learned.weight, 1.0), 1.0)
     step = learned.unit * jnp.maximum(mean, 1e-30) ** (-1.0 / 6.0)
@@ -251,14 +259,19 @@ def _corrected_kernel(turn: float, most: int) -> Callable[..., tuple]:
 class MCLMC(Plan):
     """Microcanonical Langevin Monte Carlo, uncorrected: cheap, and nearly exact.
 
-    Attributes:
-        wanted_error: Squared energy error per weight and step that the step size is
-            tuned to. It bounds the bias: with the usual value, variances are off by a
-            few percent at most. Halve it and steps become 12 % shorter.
-        turn: How far the chain goes before it forgets its heading, in widths of the
-            posterior.
-        step_size: First guess, in widths of the posterior.
-        climb: Gradient steps uphill before the first move.
+    Attributes
+    ----------
+    wanted_error
+        Squared energy error per weight and step that the step size is
+        tuned to. It bounds the bias: with the usual value, variances are off by a
+        few percent at most. Halve it and steps become 12 % shorter.
+    turn
+        How far the chain goes before it forgets its heading, in widths of the
+        posterior.
+    step_size
+        First guess, in widths of the posterior.
+    climb
+        Gradient steps uphill before the first move.
     """
 
     warmup: int = 3000
@@ -294,9 +307,12 @@ class MCLMC(Plan):
 class AdjustedMCLMC(HamiltonianPlan):
     """Microcanonical trajectories that are accepted or rejected, and so exact.
 
-    Attributes:
-        turn: Mean length of a trajectory, in widths of the posterior.
-        max_steps: The most integrator steps in a trajectory.
+    Attributes
+    ----------
+    turn
+        Mean length of a trajectory, in widths of the posterior.
+    max_steps
+        The most integrator steps in a trajectory.
     """
 
     turn: float = 1.0

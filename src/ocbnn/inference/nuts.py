@@ -30,9 +30,11 @@ def _kernel(max_depth: int) -> Callable[..., tuple]:
 class NUTS(HamiltonianPlan):
     """The No-U-Turn sampler with windowed warm-up.
 
-    Attributes:
-        max_depth: A trajectory doubles at most so often: ten times make 1023 leapfrog
-            steps. During the first third of the warm-up it doubles seven times at most.
+    Attributes
+    ----------
+    max_depth
+        A trajectory doubles at most so often: ten times make 1023 leapfrog
+        steps. During the first third of the warm-up it doubles seven times at most.
     """
 
     max_depth: int = 10

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ocbnn.core.errors import StorageError
+from ocbnn.errors import StorageError
 from ocbnn.storage.arrays import KINDS
 
 
@@ -24,14 +24,21 @@ def unpack(
 ) -> Any:
     """The pytree that was packed.
 
-    Args:
-        name: What it was packed as.
-        shapes: The structure that it must have, with shapes and types as leaves.
-        arrays: Arrays by name; others may be among them.
-        rows: How many rows each leaf has along a first axis that `shapes` leave out.
+    Parameters
+    ----------
+    name
+        What it was packed as.
+    shapes
+        The structure that it must have, with shapes and types as leaves.
+    arrays
+        Arrays by name; others may be among them.
+    rows
+        How many rows each leaf has along a first axis that `shapes` leave out.
 
-    Raises:
-        StorageError: When an array is missing, or of another shape or type.
+    Raises
+    ------
+    StorageError
+        When an array is missing, or of another shape or type.
     """
     leaves = []
     for title, leaf in _titled(name, shapes):

@@ -3,9 +3,9 @@
 import sys
 import threading
 import time
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 
 _PLAIN_SECONDS = 10.0
 # Less time than this tells no pace.
@@ -15,10 +15,10 @@ _MOMENT = 0.05
 
 
 @runtime_checkable
-class Reporter(Protocol):
+class ProgressReporter(Protocol):
     """Hears of every chunk of moves, from several threads."""
 
-    def __enter__(self) -> "Reporter": ...
+    def __enter__(self) -> "ProgressReporter": ...
 
     def __exit__(self, *_: object) -> None: ...
 
@@ -32,7 +32,11 @@ class Reporter(Protocol):
         """The run is over."""
 
 
-def resume(reporter: Reporter, count: int, note: str) -> None:
+# What a person writes to be told, or not.
+Progress: TypeAlias = bool | Literal["auto"] | ProgressReporter | None
+
+
+def resume(reporter: ProgressReporter, count: int, note: str) -> None:
     """Say that `count` moves were done before, in another process.
 
     A reporter may have a `resume(count, note)`, so that its estimate of the time left
@@ -41,7 +45,7 @@ def resume(reporter: Reporter, count: int, note: str) -> None:
     getattr(reporter, "resume", reporter.advance)(count, note)
 
 
-def show(reporter: Reporter, target: Any, positions: Any) -> None:
+def show(reporter: ProgressReporter, target: Any, positions: Any) -> None:
     """Let a reporter see draws as they come, if it has a `see(target, positions)`.
 
     Positions are stacked along three axes: chains, draws, and positions of one draw. It
@@ -52,7 +56,7 @@ def show(reporter: Reporter, target: Any, positions: Any) -> None:
         see(target, positions)
 
 
-def is_stopping(reporter: Reporter) -> bool:
+def is_stopping(reporter: ProgressReporter) -> bool:
     """Whether a run is to end and keep what it has, as after Ctrl-C.
 
     A reporter may have an `is_stopping()`. It is asked several times a second, in the
@@ -62,8 +66,8 @@ def is_stopping(reporter: Reporter) -> bool:
     return asked is not None and bool(asked())
 
 
-class _Silent:
-    def __enter__(self) -> "Reporter":
+class _SilentReporter:
+    def __enter__(self) -> "ProgressReporter":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,7 +83,7 @@ class _Silent:
         """Say nothing."""
 
 
-class Pace:
+class ProgressEstimate:
     """How far a run is, how fast it goes, and how long it will take."""
 
     def __init__(self, total: int | None = None) -> None:
@@ -124,48 +128,48 @@ class Pace:
         return max(self._total - self._before - self._done, 0) / rate
 
 
-class _Plain(_Silent):
+class _LineReporter(_SilentReporter):
     """A line now and then, for logs and pipes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._label, self._pace = "", Pace()
+        self._label, self._estimate = "", ProgressEstimate()
         self._spoken = time.monotonic()
 
     def begin(self, label: str, total: int | None) -> None:
-        self._label, self._pace = label, Pace(total)
+        self._label, self._estimate = label, ProgressEstimate(total)
         self._spoken = time.monotonic()
 
     def resume(self, count: int, note: str) -> None:
-        self._pace.resume(count)
+        self._estimate.resume(count)
         self._say(note)
 
     def advance(self, count: int, note: str) -> None:
         with self._lock:
-            self._pace.advance(count)
+            self._estimate.advance(count)
             now = time.monotonic()
             if now - self._spoken < _PLAIN_SECONDS:
                 return
             self._spoken = now
-            share, left = self._pace.share, self._pace.left
+            share, left = self._estimate.share, self._estimate.left
             if share is None:
-                self._say(f"{note}, {self._pace.seconds:.0f} s so far")
+                self._say(f"{note}, {self._estimate.seconds:.0f} s so far")
                 return
             rest = "" if left is None else f", about {left:.0f} s left"
             self._say(f"{100 * share:.0f} %, {note}{rest}")
 
     def finish(self, note: str) -> None:
-        gone = self._pace.seconds
+        gone = self._estimate.seconds
         self._say(f"{note} ({gone:.1f} s)" if gone >= _MOMENT else note)
 
     def _say(self, text: str) -> None:
         print(f"{self._label}: {text}", file=sys.stderr, flush=True)
 
 
-class Together(_Silent):
+class SubtaskReporter(_SilentReporter):
     """One of several runs on a bar that counts the moves of all of them."""
 
-    def __init__(self, bar: Reporter, label: str) -> None:
+    def __init__(self, bar: ProgressReporter, label: str) -> None:
         self._bar, self._label = bar, label
 
     def begin(self, label: str, total: int | None) -> None:
@@ -177,21 +181,21 @@ class Together(_Silent):
         self._bar.advance(count, self._label)
 
 
-def make_reporter(progress: object) -> Reporter:
+def make_reporter(progress: object) -> ProgressReporter:
     """A reporter from what a person wrote: True, False, "auto" or their own.
 
     "auto" draws a bar on a terminal and is silent elsewhere; True writes plain lines
     where there is no terminal.
     """
     if progress is False or progress is None:
-        return _Silent()
+        return _SilentReporter()
     if progress is True or progress == "auto":
-        from ocbnn.inference.bar import bar_on_terminal  # noqa: PLC0415 (needs rich)
+        from ocbnn.inference.progress_bar import bar_on_terminal  # noqa: PLC0415 (needs rich)
 
-        otherwise = _Plain() if progress is True else _Silent()
+        otherwise = _LineReporter() if progress is True else _SilentReporter()
         return bar_on_terminal() or otherwise
-    if isinstance(progress, Reporter):
+    if isinstance(progress, ProgressReporter):
         return progress
     raise SettingError(
-        f'progress must be True, False, "auto" or a Reporter, got {progress!r}.'
+        f'progress must be True, False, "auto" or a ProgressReporter, got {progress!r}.'
     )

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ocbnn.core.errors import CheckpointError, StorageError
+from ocbnn.errors import CheckpointError, StorageError
+from ocbnn.inference.chain_samples import ChainSamples, join, length
 from ocbnn.inference.checkpoint import Checkpoint
-from ocbnn.inference.gathering import Kept, join, length
 from ocbnn.inference.packing import pack, unpack
 from ocbnn.storage import Bundle, read_bundle, write_bundle
 
@@ -44,11 +44,11 @@ class Shapes(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What a chain goes on from."""
+    """What a chain continues from."""
 
     state: Any
     place: Place
-    kept: Kept
+    kept: ChainSamples
 
 
 class ChainRecord:
@@ -65,7 +65,7 @@ class ChainRecord:
         """Whether the last attempt was long enough ago."""
         return time.monotonic() - self._tried >= self._checkpoint.every
 
-    def save(self, state: Any, place: Place, kept: Kept) -> None:
+    def save(self, state: Any, place: Place, kept: ChainSamples) -> None:
         """Save; if that cannot be, remember to say so, and lose nothing."""
         if not self._checkpoint.is_ours:
             return
@@ -80,8 +80,10 @@ class ChainRecord:
     def load(self, shapes: Callable[[], Shapes]) -> Saved | None:
         """What was saved; None if nothing was.
 
-        Raises:
-            CheckpointError: When a file is missing, damaged or of another run.
+        Raises
+        ------
+        CheckpointError
+            When a file is missing, damaged or of another run.
         """
         if not (self._folder / _STATE).exists():
             return None
@@ -93,7 +95,7 @@ class ChainRecord:
                 "Remove the folder to start again, or take it from a backup."
             ) from error
 
-    def _write(self, state: Any, place: Place, kept: Kept) -> None:
+    def _write(self, state: Any, place: Place, kept: ChainSamples) -> None:
         blocks = self._blocks
         draws = kept.positions[self._draws :], kept.stats[self._draws :]
         moves = kept.warmup[self._moves :]
@@ -112,7 +114,7 @@ class ChainRecord:
     def _read(self, shapes: Shapes) -> Saved:
         bundle = read_bundle(self._folder / _STATE)
         place, blocks, seconds = _place(bundle)
-        kept = Kept()
+        kept = ChainSamples()
         for number in range(blocks):
             _unpack_block(read_bundle(self._block(number)), shapes, kept)
         moves = sum(map(length, kept.warmup))
@@ -142,7 +144,7 @@ def _packed_block(positions: list, stats: list, warmup: list) -> tuple[dict, dic
     return document, arrays
 
 
-def _unpack_block(block: Bundle, shapes: Shapes, kept: Kept) -> None:
+def _unpack_block(block: Bundle, shapes: Shapes, kept: ChainSamples) -> None:
     if "draws" in block.document:
         rows = _count(block, "draws")
         kept.add_draws(

@@ -2,11 +2,11 @@
 
 import json
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
-from ocbnn.core.errors import CheckpointError, CheckpointWarning, StorageError
+from ocbnn.core.warn import warn
+from ocbnn.errors import CheckpointError, CheckpointWarning, StorageError
 from ocbnn.inference.identity import differences
 from ocbnn.storage import replace_file
 from ocbnn.storage.files import TEMPORARY, explained, read_file
@@ -31,10 +31,13 @@ class RunFolder:
     def open(self) -> None:
         """Take the folder; make it, if it is not there.
 
-        Raises:
-            CheckpointError: When it holds something else, or is in use.
-            StorageError: When it cannot be written to. What it holds may be read
-                nevertheless.
+        Raises
+        ------
+        CheckpointError
+            When it holds something else, or is in use.
+        StorageError
+            When it cannot be written to. What it holds may be read
+            nevertheless.
         """
         with explained(self.path, "read"):
             self._refuse_strangers()
@@ -153,9 +156,8 @@ class RunFolder:
             )
         changed = differences(self._surroundings, there["made_with"])
         if changed:
-            warnings.warn(
+            warn(
                 f"the run in {self.path} was begun elsewhere: {'; '.join(changed)}. It "
                 "goes on, but may not end with the very same digits.",
                 CheckpointWarning,
-                stacklevel=4,
             )

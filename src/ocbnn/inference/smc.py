@@ -216,14 +216,22 @@ def systematic(
 class SMC(Plan):
     """Tempered sequential Monte Carlo, for posteriors with several modes.
 
-    Attributes:
-        chains: Independent populations; their agreement is the check.
-        particles: Draws per population.
-        moves: Trajectories per particle at every temperature.
-        steps: The most leapfrog steps per trajectory.
-        keep: Effective sample size kept by each temperature, as a share.
-        polish: Rounds of moves at the posterior itself.
-        warmup: The most temperatures before giving up.
+    Attributes
+    ----------
+    chains
+        Independent populations; their agreement is the check.
+    particles
+        Draws per population.
+    moves
+        Trajectories per particle at every temperature.
+    steps
+        The most leapfrog steps per trajectory.
+    keep
+        Effective sample size kept by each temperature, as a share.
+    polish
+        Rounds of moves at the posterior itself.
+    warmup
+        The most temperatures before giving up.
     """
 
     chains: int = 2

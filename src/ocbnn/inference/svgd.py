@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ocbnn.core.accelerated import is_accelerated
-from ocbnn.core.edges import third_party
+from ocbnn.core.promotion import third_party
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import (
     Algorithm,
@@ -183,14 +183,20 @@ def anneal(
 class SVGD(DescentPlan):
     """Stein variational gradient descent.
 
-    Attributes:
-        learning_rate: Adagrad's step size; with `cycles`, Adam's, a tenth of it.
-        particles: How many positions describe the posterior.
-        optimiser: Any Optax optimiser, in the place of Adagrad.
-        start_spread: How much wider than the prior the particles start. They climb to
-            the nearest mode, so a wider start finds more modes.
-        cycles: How often the density is switched off and on again, slowly (annealed
-            SVGD), so that particles leave the mode they fell into; 0 for never.
+    Attributes
+    ----------
+    learning_rate
+        Adagrad's step size; with `cycles`, Adam's, a tenth of it.
+    particles
+        How many positions describe the posterior.
+    optimiser
+        Any Optax optimiser, instead of Adagrad.
+    start_spread
+        How much wider than the prior the particles start. They climb to
+        the nearest mode, so a wider start finds more modes.
+    cycles
+        How often the density is switched off and on again, slowly (annealed
+        SVGD), so that particles leave the mode they fell into; 0 for never.
     """
 
     iterations: int = 1000

@@ -77,7 +77,7 @@ class Trajectory(NamedTuple):
     diverged: Bool[Array, ""]
 
 
-class Luck(NamedTuple):
+class RandomNumbers(NamedTuple):
     """All random numbers of one trajectory: one hash of many is cheaper than many."""
 
     noise: Vector
@@ -86,7 +86,7 @@ class Luck(NamedTuple):
     blocks: Float[Array, " blocks"]
 
 
-class Walk(NamedTuple):
+class Dynamics(NamedTuple):
     """What stays the same along a trajectory."""
 
     logdensity: Callable[[Vector], Array]
@@ -109,10 +109,10 @@ def move(
     point, the mean acceptance, whether the trajectory diverged, the energy it began
     with, and how many steps it took up to where it diverged, if it did.
     """
-    luck = _luck(key, start.position, max_depth)
-    momentum = luck.noise / jnp.sqrt(tuning.inverse_mass)
+    random = _random_numbers(key, start.position, max_depth)
+    momentum = random.noise / jnp.sqrt(tuning.inverse_mass)
     kinetic = 0.5 * jnp.sum(tuning.inverse_mass * momentum**2)
-    walk = Walk(logdensity, tuning.inverse_mass, kinetic - start.logdensity)
+    dynamics = Dynamics(logdensity, tuning.inverse_mass, kinetic - start.logdensity)
     here, zero = Point(start, momentum), jnp.zeros_like(start.logdensity)
     none, no = jnp.zeros((), jnp.int32), jnp.zeros((), bool)
     whole = Trajectory(none, here, here, start, zero, momentum, zero, none, no, no)
@@ -120,33 +120,36 @@ def move(
     def goes_on(whole: Trajectory) -> Array:
         return (whole.depth < depth) & ~whole.turned & ~whole.diverged
 
-    step = partial(_double, walk, luck, tuning.step_size)
+    step = partial(_double, dynamics, random, tuning.step_size)
     whole = jax.lax.while_loop(goes_on, step, whole)
     mean = whole.accepted / whole.steps.astype(zero.dtype)
-    return whole.drawn, mean, whole.diverged, walk.energy, whole.steps
+    return whole.drawn, mean, whole.diverged, dynamics.energy, whole.steps
 
 
-def _luck(key: RandomKey, like: Vector, max_depth: int) -> Luck:
+def _random_numbers(key: RandomKey, like: Vector, max_depth: int) -> RandomNumbers:
     key_noise, key_shares = jax.random.split(key)
     blocks = max(1, 2**max_depth // BLOCK) + max_depth
     shares = jax.random.uniform(key_shares, (2 * max_depth + blocks,), like.dtype)
     ways, doublings, rest = jnp.split(shares, [max_depth, 2 * max_depth])
     noise = jax.random.normal(key_noise, like.shape, like.dtype)
-    return Luck(noise, ways, doublings, rest)
+    return RandomNumbers(noise, ways, doublings, rest)
 
 
 def _double(
-    walk: Walk, luck: Luck, step_size: Float[Array, ""], whole: Trajectory
+    dynamics: Dynamics,
+    random: RandomNumbers,
+    step_size: Float[Array, ""],
+    whole: Trajectory,
 ) -> Trajectory:
     """Make a trajectory twice as long, to one side or the other."""
-    forwards = luck.ways[whole.depth] < 0.5
+    forwards = random.ways[whole.depth] < 0.5
     edge = choose(forwards, whole.last, whole.first)
     signed = jnp.where(forwards, step_size, -step_size)
-    branch = grow(walk, luck, signed, edge, whole.depth)
+    branch = grow(dynamics, random, signed, edge, whole.depth)
     # Preferring what is new moves on further, and leaves the density as it is.
     share = jnp.exp(branch.log_weight - whole.log_weight)
     is_whole = ~branch.turned & ~branch.diverged
-    takes = is_whole & (luck.doublings[whole.depth] < share)
+    takes = is_whole & (random.doublings[whole.depth] < share)
     first = choose(forwards, whole.first, branch.end)
     last = choose(forwards, branch.end, whole.last)
     momenta = whole.momenta + branch.momenta
@@ -160,21 +163,21 @@ def _double(
         momenta,
         whole.accepted + branch.accepted,
         whole.steps + branch.steps,
-        branch.turned | turns(walk, *ends, momenta),
+        branch.turned | turns(dynamics, *ends, momenta),
         branch.diverged,
     )
 
 
-def turns(walk: Walk, first: Array, last: Array, momenta: Array) -> Array:
+def turns(dynamics: Dynamics, first: Array, last: Array, momenta: Array) -> Array:
     """Whether a stretch is at its longest, or beyond, seen from one of its ends."""
-    between = walk.inverse_mass * (momenta - 0.5 * (first + last))
+    between = dynamics.inverse_mass * (momenta - 0.5 * (first + last))
     back = lambda end: jnp.sum(end * between, axis=-1) <= 0.0
     return back(first) | back(last)
 
 
 def grow(
-    walk: Walk,
-    luck: Luck,
+    dynamics: Dynamics,
+    random: RandomNumbers,
     step_size: Float[Array, ""],
     edge: Point,
     depth: Int[Array, ""],
@@ -190,15 +193,15 @@ def grow(
         return ~(is_long | branch.turned | branch.diverged)
 
     def lengthen(branch: Branch) -> Branch:
-        end, points = _leap(walk, step_size, branch.end, count)
-        share = luck.blocks[first + branch.blocks]
-        return _look(walk, branch, end, points, count, share)
+        end, points = _leapfrog_steps(dynamics, step_size, branch.end, count)
+        share = random.blocks[first + branch.blocks]
+        return _add_block(dynamics, branch, end, points, count, share)
 
-    levels = max(1, luck.ways.size - BLOCK.bit_length())
-    return jax.lax.while_loop(goes_on, lengthen, _bud(edge, levels))
+    levels = max(1, random.ways.size - BLOCK.bit_length())
+    return jax.lax.while_loop(goes_on, lengthen, _empty_branch(edge, levels))
 
 
-def _bud(edge: Point, levels: int) -> Branch:
+def _empty_branch(edge: Point, levels: int) -> Branch:
     """A branch without points."""
     zero, nothing = jnp.zeros_like(edge.phase.logdensity), jnp.zeros_like(edge.momentum)
     none, no = jnp.zeros((), jnp.int32), jnp.zeros((), bool)
@@ -217,8 +220,8 @@ def _bud(edge: Point, levels: int) -> Branch:
     )
 
 
-def _leap(
-    walk: Walk, step_size: Float[Array, ""], start: Point, count: Int[Array, ""]
+def _leapfrog_steps(
+    dynamics: Dynamics, step_size: Float[Array, ""], start: Point, count: Int[Array, ""]
 ) -> tuple[Point, Point]:
     """The last of some leapfrog steps, and all of them."""
     # One row for all that a point is: one operation to write it instead of four.
@@ -227,8 +230,8 @@ def _leap(
     def leapfrog(index: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
         (phase, momentum), rows = carry
         half = momentum + 0.5 * step_size * phase.gradient
-        place = phase.position + step_size * walk.inverse_mass * half
-        phase = rest_at(place, walk.logdensity)
+        place = phase.position + step_size * dynamics.inverse_mass * half
+        phase = rest_at(place, dynamics.logdensity)
         point = Point(phase, half + 0.5 * step_size * phase.gradient)
         return point, _put(rows, ravel_pytree(point)[0], index)
 
@@ -241,8 +244,8 @@ def _put(rows: Array, row: Array, index: Array) -> Array:
     return jax.lax.dynamic_update_index_in_dim(rows, row, index, 0)
 
 
-def _look(
-    walk: Walk,
+def _add_block(
+    dynamics: Dynamics,
     branch: Branch,
     end: Point,
     points: Point,
@@ -252,10 +255,10 @@ def _look(
     """Add a block's points to its branch."""
     # Every product of two momenta, of which all else in a block is made.
     exact = jax.lax.Precision.HIGHEST
-    scaled = points.momentum * walk.inverse_mass[None]
+    scaled = points.momentum * dynamics.inverse_mass[None]
     products = jnp.matmul(scaled, points.momentum.T, precision=exact)
     numbers = jnp.arange(BLOCK, dtype=count.dtype)
-    gained = walk.energy + points.phase.logdensity - 0.5 * jnp.diagonal(products)
+    gained = dynamics.energy + points.phase.logdensity - 0.5 * jnp.diagonal(products)
     # Off the support, or out of floating-point range: an impossible point.
     gained = jnp.where((numbers < count) & ~jnp.isnan(gained), gained, -jnp.inf)
     diverged = (numbers < count) & (gained < -DIVERGENCE)
@@ -274,7 +277,7 @@ def _look(
         momenta,
         branch.accepted + jnp.sum(accepted),
         branch.steps + steps,
-        turned | _turns_since(walk, marks, branch.blocks, end.momentum, momenta),
+        turned | _turns_since(dynamics, marks, branch.blocks, end.momentum, momenta),
         jnp.any(diverged),
         marks,
     )
@@ -332,7 +335,11 @@ def _mark(branch: Branch, momentum: Vector) -> Marks:
 
 
 def _turns_since(
-    walk: Walk, marks: Marks, block: Int[Array, ""], last: Vector, momenta: Vector
+    dynamics: Dynamics,
+    marks: Marks,
+    block: Int[Array, ""],
+    last: Vector,
+    momenta: Vector,
 ) -> Bool[Array, ""]:
     """Whether one of the stretches that this block closes turns.
 
@@ -343,8 +350,11 @@ def _turns_since(
     levels = jnp.arange(len(marks.momentum), dtype=block.dtype)
     asked = (levels <= level) & (levels > level - closed)
     between = momenta[None] - marks.sum_before
-    inverse_mass = walk.inverse_mass[None]
+    inverse_mass = dynamics.inverse_mass[None]
     back = turns(
-        walk._replace(inverse_mass=inverse_mass), marks.momentum, last[None], between
+        dynamics._replace(inverse_mass=inverse_mass),
+        marks.momentum,
+        last[None],
+        between,
     )
     return jnp.any(asked & back)

@@ -17,9 +17,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ocbnn.core.edges import third_party
-from ocbnn.core.errors import SettingError
+from ocbnn.core.promotion import third_party
 from ocbnn.core.types import Position, RandomKey, Scalar
+from ocbnn.errors import SettingError
 from ocbnn.inference.base import (
     Algorithm,
     LogDensity,
@@ -40,7 +40,7 @@ class LocalLogDensity(Protocol):
         ...
 
 
-class Cloud(NamedTuple):
+class MeanFieldState(NamedTuple):
     """Independent normals, and what the optimiser remembers."""
 
     mean: Position
@@ -48,7 +48,7 @@ class Cloud(NamedTuple):
     optimiser: Any
 
 
-class BoundInfo(NamedTuple):
+class MeanFieldInfo(NamedTuple):
     """What a person needs to judge one step."""
 
     elbo: Float[Array, ""]
@@ -64,13 +64,15 @@ class MeanField(Algorithm):
     start_sd: float
     optimiser: Optimiser = eqx.field(static=True)
 
-    def init(self, key: RandomKey) -> Cloud:
+    def init(self, key: RandomKey) -> MeanFieldState:
         """A narrow cloud where the target says."""
         mean = self.target.initial(key)
         log_sd = jax.tree.map(lambda a: jnp.full_like(a, jnp.log(self.start_sd)), mean)
-        return Cloud(mean, log_sd, self.optimiser.init((mean, log_sd)))
+        return MeanFieldState(mean, log_sd, self.optimiser.init((mean, log_sd)))
 
-    def step(self, key: RandomKey, state: Cloud) -> tuple[Cloud, BoundInfo]:
+    def step(
+        self, key: RandomKey, state: MeanFieldState
+    ) -> tuple[MeanFieldState, MeanFieldInfo]:
         """One step uphill."""
         keys = jax.random.split(key, self.samples)
 
@@ -88,7 +90,7 @@ class MeanField(Algorithm):
                 jax.tree.map(jnp.negative, grads), state.optimiser
             )
         mean, log_sd = jax.tree.map(jnp.add, shape, updates)
-        return Cloud(mean, log_sd, optimiser), BoundInfo(elbo, value)
+        return MeanFieldState(mean, log_sd, optimiser), MeanFieldInfo(elbo, value)
 
     def _estimate(self, mean: Position, sd: Position, key: RandomKey) -> Array:
         if self.local:
@@ -98,7 +100,7 @@ class MeanField(Algorithm):
         position = reparameterised(mean, sd, key_noise)
         return self.target.stochastic_logdensity(position, key_batch)
 
-    def emit(self, key: RandomKey, state: Cloud) -> Position:
+    def emit(self, key: RandomKey, state: MeanFieldState) -> Position:
         """A fresh draw from the cloud."""
         sd = jax.tree.map(jnp.exp, state.log_sd)
         position = reparameterised(state.mean, sd, key)
@@ -126,11 +128,16 @@ class VI(DescentPlan):
     diagonal as variances, which are smaller than the true ones wherever weights are
     correlated.
 
-    Attributes:
-        learning_rate: Adam's first step size; it fades to nothing.
-        samples: Draws per step.
-        local: Draw the noise of data rows at the units (the local trick).
-        start_sd: Width of the cloud at the start.
+    Attributes
+    ----------
+    learning_rate
+        Adam's first step size; it fades to nothing.
+    samples
+        Draws per step.
+    local
+        Draw the noise of data rows at the units (the local trick).
+    start_sd
+        Width of the cloud at the start.
     """
 
     draws: int = 1000

@@ -10,9 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ocbnn.core.advice import Advice, Kind, setting
+from ocbnn.core.sentences import Sentence
 from ocbnn.inference.diagnostics import LEAST_DRAWS, Mixing, Values, rhat
 from ocbnn.inference.draws import Draws
-from ocbnn.inference.signs import (
+from ocbnn.inference.trace_statistics import (
     MANY_DIVERGENCES,
     collapse,
     divergent_share,
@@ -23,20 +25,29 @@ from ocbnn.inference.signs import (
 GOOD_RHAT, FAIR_RHAT = 1.01, 1.05
 WANTED_ESS = 400.0
 LEAST_ENERGY = 0.3
+_STOPPED = "The run was ", Advice(Kind.STOPPED_EARLY, values={"saved": ""}), "."
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
     """Whether the draws can be trusted, why, and what to do next.
 
-    Attributes:
-        status: "good", "fair", "poor", or "unknown" where nothing can be said.
-        sentences: The judgement, worst news first.
-        rhat_max: Largest R-hat over the reference inputs; None where it has no meaning.
-        ess_min: Smallest bulk effective sample size.
-        ess_median: Median bulk effective sample size.
-        ess_tail_min: Smallest tail effective sample size.
-        divergences: Moves whose integration went wrong.
+    Attributes
+    ----------
+    status
+        "good", "fair", "poor", or "unknown" where nothing can be said.
+    sentences
+        The judgement, worst news first; a `Sentence` where it advises.
+    rhat_max
+        Largest R-hat over the reference inputs; None where it has no meaning.
+    ess_min
+        Smallest bulk effective sample size.
+    ess_median
+        Median bulk effective sample size.
+    ess_tail_min
+        Smallest tail effective sample size.
+    divergences
+        Moves whose integration went wrong.
     """
 
     status: str
@@ -58,8 +69,8 @@ class _Findings:
     bad: list[str] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
 
-    def add(self, sentence: str, *, is_bad: bool = False) -> None:
-        (self.bad if is_bad else self.notes).append(sentence)
+    def add(self, *parts: str | Kind | Advice, is_bad: bool = False) -> None:
+        (self.bad if is_bad else self.notes).append(Sentence(*parts))
 
     def verdict(self, praise: str, **numbers: float | int | None) -> Verdict:
         status = "poor" if self.bad else "fair" if self.notes else "good"
@@ -70,10 +81,14 @@ class _Findings:
 def judge(draws: Draws, values: Values, mixing: Mixing | None = None) -> Verdict:
     """Judge draws by the function's values at some reference inputs.
 
-    Args:
-        draws: What inference found.
-        values: The function at the reference inputs, for every chain and draw.
-        mixing: How those values mixed, where that is already known.
+    Parameters
+    ----------
+    draws
+        What inference found.
+    values
+        The function at the reference inputs, for every chain and draw.
+    mixing
+        How those values mixed, where that is already known.
     """
     if draws.draws < LEAST_DRAWS:
         return Verdict(
@@ -95,10 +110,9 @@ def _not_arrived(draws: Draws, reached: float) -> str:
     what = f"temperature {reached:.3g}, on its way from the prior (0) to the posterior"
     said = f"at {what} (1), so these are not draws from the posterior."
     if draws.interrupted:
-        cure = "With a checkpoint, the same fit goes on from there."
-        return f"{draws.plan.label} was stopped {said} {cure}"
-    cure = "Raise warmup, the most temperatures it may take."
-    return f"{draws.plan.label} ended {said} {cure}"
+        return Sentence(f"{draws.plan.label} was stopped {said} ", Kind.GO_ON)
+    cure = ", the most temperatures it may take."
+    return Sentence(f"{draws.plan.label} ended {said} Raise ", setting("warmup"), cure)
 
 
 def _of_chains(draws: Draws, mixing: Mixing) -> Verdict:
@@ -109,25 +123,27 @@ def _of_chains(draws: Draws, mixing: Mixing) -> Verdict:
         "ess_median": _safe(np.median, mixing.bulk),
         "ess_tail_min": _safe(np.min, mixing.tail),
     }
-    found = _Findings()
+    findings = _Findings()
     what = "chains" if draws.plan.is_chain else "populations"
     if draws.chains == 1:
-        found.add(
+        findings.add(
             f"One {what[:-1]} cannot tell whether it missed a mode: run several chains."
         )
     worst, size = numbers["rhat_max"], numbers["ess_min"]
     if worst is None or size is None:
-        found.add(
+        findings.add(
             "The function never changes, so nothing was sampled: every move was "
-            "rejected. Take a smaller step_size, or let it be learned.",
+            "rejected. Take a smaller ",
+            setting("step_size"),
+            ", or let it be learned.",
             is_bad=True,
         )
     else:
-        _agreement(found, draws, what, worst)
-        _worth(found, draws, size)
-    _moves(found, draws)
+        _agreement(findings, draws, what, worst)
+        _worth(findings, draws, size)
+    _moves(findings, draws)
     if not draws.plan.is_exact:
-        found.add(
+        findings.add(
             f"{draws.plan.label} is an approximation: {draws.plan.caution}. Agreement "
             "does not show that; compare with NUTS or SMC where it matters."
         )
@@ -137,93 +153,101 @@ def _of_chains(draws: Draws, mixing: Mixing) -> Verdict:
         else f"The {what} agree (R-hat at most {worst:.3f}) and are worth at least "
         f"{size:.0f} independent draws."
     )
-    return found.verdict(praise, divergences=draws.divergences, **numbers)
+    return findings.verdict(praise, divergences=draws.divergences, **numbers)
 
 
-def _agreement(found: _Findings, draws: Draws, what: str, worst: float) -> None:
+def _agreement(findings: _Findings, draws: Draws, what: str, worst: float) -> None:
     cure = (
-        "Run more warm-up, or use SMC, which keeps several modes."
+        Sentence("Run ", Kind.MORE_WARMUP, ", or use SMC, which keeps several modes.")
         if draws.plan.is_chain
-        else "Use more particles, moves or polish."
+        else Sentence("Use more particles, ", Kind.MORE_MOVES, ".")
     )
     if worst > FAIR_RHAT:
-        found.add(f"The {what} disagree (R-hat up to {worst:.2f}). {cure}", is_bad=True)
+        sentence = f"The {what} disagree (R-hat up to {worst:.2f}). "
+        findings.add(sentence, cure, is_bad=True)
     elif worst > GOOD_RHAT:
-        found.add(f"The {what} agree roughly (R-hat up to {worst:.3f}).")
+        findings.add(f"The {what} agree roughly (R-hat up to {worst:.3f}).")
 
 
-def _worth(found: _Findings, draws: Draws, size: float) -> None:
-    longer = "Run longer." if draws.plan.is_chain else "Use more moves or polish."
+def _worth(findings: _Findings, draws: Draws, size: float) -> None:
     if size < WANTED_ESS / 4:
-        found.add(
+        is_chain, more = draws.plan.is_chain, ("Use more ", Kind.MORE_MOVES, ".")
+        findings.add(
             f"The draws are worth only {size:.0f} independent ones where they mix "
-            f"worst. {longer}",
+            "worst. ",
+            *([Kind.RUN_LONGER] if is_chain else more),
             is_bad=True,
         )
     elif size < WANTED_ESS:
-        found.add(
+        findings.add(
             f"The draws are worth {size:.0f} independent ones where they mix worst; "
             f"{WANTED_ESS:.0f} make intervals reliable."
         )
 
 
-def _moves(found: _Findings, draws: Draws) -> None:
+def _moves(findings: _Findings, draws: Draws) -> None:
     share = divergent_share(draws)
     if share > 0.01:
         # A strict rule is a cliff, and trajectories that run into one diverge without
         # harm; only when most of them do is something left unseen.
-        found.add(
+        findings.add(
             f"{draws.divergences} moves diverged ({share:.1%}): they ran into a strict "
             "rule or a narrow part of the posterior. Smaller steps follow its edge "
-            "better: raise target_acceptance, or lower step_size where it is fixed.",
+            "better: ",
+            Kind.SMALLER_STEPS,
+            ".",
             is_bad=share > MANY_DIVERGENCES,
         )
     freedom = energies(draws)
     if freedom is not None and np.nanmin(freedom) < LEAST_ENERGY:
-        found.add(
+        findings.add(
             f"Energies change slowly (E-BFMI down to {np.nanmin(freedom):.2f}, below "
-            f"{LEAST_ENERGY}): the tails may be seen too seldom. Run more warm-up, or "
-            "use a tighter prior on weights or noise."
+            f"{LEAST_ENERGY}): the tails may be seen too seldom. Run ",
+            Kind.MORE_WARMUP,
+            ", or use a tighter prior on weights or noise.",
         )
     if draws.interrupted:
-        found.add("The run was stopped early.")
+        findings.add(*_STOPPED)
 
 
 def _of_particles(draws: Draws, values: Values) -> Verdict:
     """Particles, fits or samples of an approximation: its trace, and its caution."""
-    plan, found = draws.plan, _Findings()
+    plan, findings = draws.plan, _Findings()
     numbers: dict[str, float | None] = {}
     if (left := collapse(draws)) is not None:
-        found.add(
+        findings.add(
             f"The particles of {plan.label} collapsed: they lie {left:.1%} as far "
             "apart as at the start, so their spread says nothing. Use more particles "
-            "or a smaller learning_rate, or NUTS.",
+            "or a smaller ",
+            setting("learning_rate"),
+            ", or NUTS.",
             is_bad=True,
         )
     if draws.chains > 1:
         # Particles have no order, so only their agreement has a meaning.
         numbers["rhat_max"] = worst = _safe(np.max, rhat(values))
         if worst is not None and worst > FAIR_RHAT:
-            found.add(
+            findings.add(
                 f"The {draws.chains} runs of {plan.label} disagree (R-hat up to "
                 f"{worst:.2f}): each found something else. Use NUTS or SMC, or take "
                 "all runs together as one rough answer.",
                 is_bad=True,
             )
     if (more := gain(draws)) is not None:
-        found.add(
+        findings.add(
             f"{more.name} was still rising at the end, by {more.value:.3g} over the "
-            f"last tenth of the run. Run more {more.setting}."
+            "last tenth of the run. ",
+            Advice(Kind.RUN_MORE, values={"name": more.setting}),
         )
     if draws.interrupted:
-        found.add("The run was stopped early.")
+        findings.add(*_STOPPED)
     spread = float(np.mean(values.std(axis=1)))
-    found.add(
+    findings.add(
         f"{draws.draws} particles of {plan.label}, an approximation without a check of "
         f"its own: {plan.caution} (mean spread of the function {spread:.3g}). Compare "
         "with NUTS or SMC where it matters."
     )
-    return found.verdict("", **numbers)
+    return findings.verdict("", **numbers)
 
 
 def _safe(

@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from ocbnn.core.edges import third_party
-from ocbnn.core.errors import SettingError
+from ocbnn.core.promotion import third_party
 from ocbnn.core.types import Position, RandomKey
+from ocbnn.errors import SettingError
 from ocbnn.inference.base import (
     Algorithm,
     LogDensity,
@@ -30,7 +30,7 @@ from ocbnn.inference.microcanonical import MCLMC
 from ocbnn.inference.optimisers import Optimiser, fading_adam
 
 
-class Warm(NamedTuple):
+class WarmStartState(NamedTuple):
     """One member on its way up, and the sampler that waits for it."""
 
     position: Position
@@ -38,7 +38,7 @@ class Warm(NamedTuple):
     sampler: Any
 
 
-class WarmStarted(Algorithm):
+class WarmStartAlgorithm(Algorithm):
     """One chain: climb, then sample."""
 
     target: LogDensity
@@ -46,24 +46,24 @@ class WarmStarted(Algorithm):
     iterations: int = eqx.field(static=True)
     optimiser: Optimiser = eqx.field(static=True)
 
-    def init(self, key: RandomKey) -> Warm:
+    def init(self, key: RandomKey) -> WarmStartState:
         """Start where the target says."""
         key_start, key_sampler = jax.random.split(key)
         position = self.target.initial(key_start)
         waiting = self.sampler.init_at(key_sampler, position)
-        return Warm(position, self.optimiser.init(position), waiting)
+        return WarmStartState(position, self.optimiser.init(position), waiting)
 
-    def step(self, key: RandomKey, state: Warm) -> tuple[Warm, Any]:
+    def step(self, key: RandomKey, state: WarmStartState) -> tuple[WarmStartState, Any]:
         """One move of the sampler."""
         sampler, info = self.sampler.step(key, state.sampler)
         return state._replace(sampler=sampler), info
 
     def warmup(
-        self, key: RandomKey, state: Warm, index: Int[Array, ""]
-    ) -> tuple[Warm, Any]:
+        self, key: RandomKey, state: WarmStartState, index: Int[Array, ""]
+    ) -> tuple[WarmStartState, Any]:
         """One step uphill, or one move of the sampler's own warm-up."""
 
-        def sampling() -> tuple[Warm, Any]:
+        def sampling() -> tuple[WarmStartState, Any]:
             later = jnp.maximum(index - self.iterations, 0)
             sampler, info = self.sampler.warmup(key, state.sampler, later)
             return state._replace(sampler=sampler), info
@@ -72,8 +72,8 @@ class WarmStarted(Algorithm):
         return jax.lax.cond(index < self.iterations, climbing, sampling)
 
     def _climb(
-        self, key: RandomKey, state: Warm, index: Int[Array, ""], like: Any
-    ) -> tuple[Warm, Any]:
+        self, key: RandomKey, state: WarmStartState, index: Int[Array, ""], like: Any
+    ) -> tuple[WarmStartState, Any]:
         value, grad = jax.value_and_grad(self.target.logdensity)(state.position)
         with third_party():
             updates, optimiser = self.optimiser.update(
@@ -85,9 +85,11 @@ class WarmStarted(Algorithm):
             lambda: self.sampler.init_at(key, position),
             lambda: state.sampler,
         )
-        return Warm(position, optimiser, sampler), _only_logdensity(like, value)
+        return WarmStartState(position, optimiser, sampler), _only_logdensity(
+            like, value
+        )
 
-    def emit(self, key: RandomKey, state: Warm) -> Position:
+    def emit(self, key: RandomKey, state: WarmStartState) -> Position:
         """The sampler's position."""
         return self.sampler.emit(key, state.sampler)
 
@@ -108,10 +110,14 @@ class WarmStart(Plan):
 
     Chains, warm-up, draws and thinning are those of the sampler.
 
-    Attributes:
-        sampler: MCLMC, AdjustedMCLMC, NUTS or HMC, with its settings.
-        iterations: Steps uphill, before the sampler's own warm-up.
-        learning_rate: Adam's first step size; it fades to nothing.
+    Attributes
+    ----------
+    sampler
+        MCLMC, AdjustedMCLMC, NUTS or HMC, with its settings.
+    iterations
+        Steps uphill, before the sampler's own warm-up.
+    learning_rate
+        Adam's first step size; it fades to nothing.
     """
 
     # No settings of this plan: they are the sampler's, and said there.
@@ -152,7 +158,7 @@ class WarmStart(Plan):
         """The sampler's."""
         return self.sampler.caution
 
-    def bind(self, target: LogDensity) -> WarmStarted:
+    def bind(self, target: LogDensity) -> WarmStartAlgorithm:
         """A chain on this density."""
         algorithm = self.sampler.bind(target)
         if not isinstance(algorithm, StartedAlgorithm):
@@ -162,4 +168,4 @@ class WarmStart(Plan):
                 "HMC()."
             )
         optimiser = fading_adam(self.learning_rate, self.iterations)
-        return WarmStarted(target, algorithm, self.iterations, optimiser)
+        return WarmStartAlgorithm(target, algorithm, self.iterations, optimiser)

@@ -15,11 +15,16 @@ Weights = Float[np.ndarray, " draws"]
 class Binding:
     """How often functions that do not know a rule would break it in its region.
 
-    Attributes:
-        pairs: Share of (function, point) pairs.
-        points: Share of points at which more than one function in twenty would.
-        mostly: Share of points at which more than half of the functions would.
-        anywhere: Share of points at which any of the functions would.
+    Attributes
+    ----------
+    pairs
+        Share of (function, point) pairs.
+    points
+        Share of points at which more than one function in twenty would.
+    mostly
+        Share of points at which more than half of the functions would.
+    anywhere
+        Share of points at which any of the functions would.
     """
 
     pairs: float

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float
 
-from ocbnn.rules import BoundRule, Forbidden, evaluate
+from ocbnn.rules import BoundRule, evaluate
 
 # Steps that are tried in each direction, before the first that is enough is halved.
 _STEPS = np.concatenate([np.linspace(0, 4, 201)[1:], np.geomspace(4, 1e4, 120)[1:]])
@@ -79,9 +79,8 @@ def _normals(
     bound: BoundRule, X: np.ndarray, Y: np.ndarray, sds: np.ndarray
 ) -> Iterator[Table]:
     """Straight across each edge of what the rule forbids."""
-    if not isinstance(bound.claim, Forbidden):
-        return
-    atoms = {a: None for term in bound.claim.terms for a in term if a.uses_outputs}
+    terms = bound.claim.broken or ()
+    atoms = {a: None for term in terms for a in term if a.uses_outputs}
     for atom in list(atoms)[:_MOST_EDGES]:
         slopes = np.zeros(Y.shape)
         for column in range(Y.shape[1]):

@@ -29,9 +29,12 @@ def leave_one_out(
 ) -> LeaveOneOut:
     """Log predictive density of every row from draws that have not seen it.
 
-    Args:
-        log_likelihood: Of every row under every draw.
-        log_weights: Of the draws, where they stand for another posterior.
+    Parameters
+    ----------
+    log_likelihood
+        Of every row under every draw.
+    log_weights
+        Of the draws, where they stand for another posterior.
     """
     base = np.zeros(len(log_likelihood)) if log_weights is None else log_weights
     values, shapes = [], []

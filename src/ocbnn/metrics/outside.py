@@ -15,11 +15,16 @@ def mass_outside(
 ) -> Float[np.ndarray, " rows"]:
     """The probability that an observation leaves a box, in any output.
 
-    Args:
-        values: Every draw's function at every row.
-        noise: Every draw's noise, at every row or one for all.
-        box: The least and the greatest allowed value of each output.
-        limits: Between which observations lie anyway; None when anywhere.
+    Parameters
+    ----------
+    values
+        Every draw's function at every row.
+    noise
+        Every draw's noise, at every row or one for all.
+    box
+        The least and the greatest allowed value of each output.
+    limits
+        Between which observations lie anyway; None when anywhere.
 
     >>> values, noise = np.zeros((1, 1, 1)), np.ones((1, 1, 1))
     >>> mass_outside(values, noise, (np.array([0.0]), np.array([np.inf])))

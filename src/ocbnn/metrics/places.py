@@ -22,13 +22,20 @@ _NEAR = 2
 class Place:
     """A range of one input in which most of what is wrong lies.
 
-    Attributes:
-        input: The column; None when it is wrong everywhere.
-        low: Where the range begins.
-        high: Where it ends.
-        share: The share of reference inputs in the range that are wrong.
-        width: How wide the column is, which says how many digits tell places apart.
-        is_choice: Whether the column is one value of a category.
+    Attributes
+    ----------
+    input
+        The column; None when it is wrong everywhere.
+    low
+        Where the range begins.
+    high
+        Where it ends.
+    share
+        The share of reference inputs in the range that are wrong.
+    width
+        How wide the column is, which says how many digits tell places apart.
+    is_choice
+        Whether the column is one value of a category.
     """
 
     input: str | None

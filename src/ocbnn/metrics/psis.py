@@ -26,10 +26,14 @@ _PRIOR_SIZE, _PRIOR_SHAPE = 10, 0.5
 class Smoothed(NamedTuple):
     """Weights that can be used, and how far they can be trusted.
 
-    Attributes:
-        log_weights: Smoothed, and normalised to add up to one.
-        pareto_k: The tail's shape; -inf when all weights are the same.
-        ess: How many equally weighted draws the weighted ones are worth.
+    Attributes
+    ----------
+    log_weights
+        Smoothed, and normalised to add up to one.
+    pareto_k
+        The tail's shape; -inf when all weights are the same.
+    ess
+        How many equally weighted draws the weighted ones are worth.
     """
 
     log_weights: LogWeights

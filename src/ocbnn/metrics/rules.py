@@ -22,15 +22,24 @@ _NO_SLOPES_IN_DATA = (
 class RuleCheck:
     """How well one rule holds.
 
-    Attributes:
-        rule: The rule's name.
-        violation: Share of (draw, point) pairs in the region that break it.
-        draws_violating: Share of draws that break it at some point of the region.
-        worst_point: The point that most draws get wrong; None where all hold.
-        rows_in_region: How many data rows the rule speaks about.
-        data_violation: Share of those rows whose own observation breaks it.
-        prediction_violation: Share of those rows whose prediction breaks it.
-        remark: What could not be measured, and why; None where all could.
+    Attributes
+    ----------
+    rule
+        The rule's name.
+    violation
+        Share of (draw, point) pairs in the region that break it.
+    draws_violating
+        Share of draws that break it at some point of the region.
+    worst_point
+        The point that most draws get wrong; None where all hold.
+    rows_in_region
+        How many data rows the rule speaks about.
+    data_violation
+        Share of those rows whose own observation breaks it.
+    prediction_violation
+        Share of those rows whose prediction breaks it.
+    remark
+        What could not be measured, and why; None where all could.
     """
 
     rule: str
@@ -81,15 +90,24 @@ def check_rule(
 ) -> RuleCheck:
     """Measure one rule at points of its region and on data rows.
 
-    Args:
-        bound: The rule.
-        xs: Points of its region.
-        values: Every draw's outputs there, or class numbers.
-        X: Data rows.
-        observed: Their observations, or class numbers.
-        predicted: Their predictions, or class numbers.
-        slopes: Every draw's slopes at `xs`, for a rule that speaks of them.
-        predicted_slopes: The prediction's slopes at `X`.
+    Parameters
+    ----------
+    bound
+        The rule.
+    xs
+        Points of its region.
+    values
+        Every draw's outputs there, or class numbers.
+    X
+        Data rows.
+    observed
+        Their observations, or class numbers.
+    predicted
+        Their predictions, or class numbers.
+    slopes
+        Every draw's slopes at `xs`, for a rule that speaks of them.
+    predicted_slopes
+        The prediction's slopes at `X`.
     """
     wrong = broken_at(bound, xs, values, slopes)
     worst = None

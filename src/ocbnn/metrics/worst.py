@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ocbnn.core.choices import Choices, pick, switched
-from ocbnn.core.errors import RuleError
+from ocbnn.core.rows import evenly
 from ocbnn.core.slopes import slope_scale, slopes_at
 from ocbnn.core.types import (
     Along,
@@ -27,14 +27,14 @@ from ocbnn.core.types import (
     Scalar,
 )
 from ocbnn.core.units import Units
+from ocbnn.errors import RuleError
+from ocbnn.language.evaluate import truth
 from ocbnn.metrics.rules import broken_at
 from ocbnn.networks import Network
 from ocbnn.predictive import Predictive
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.law import Law
-from ocbnn.priors.reach import slack_along
 from ocbnn.rules import BoundRule, Condition, Region
-from ocbnn.rules.evaluate import truth
 
 # Values of a network's widest layer held at a time.
 _ROOM = 2**21
@@ -49,10 +49,14 @@ _NUDGES = (1e-9, 1e-7, 1e-6, 1e-5)
 class Worst(NamedTuple):
     """For every draw, where it comes closest to breaking a rule, or breaks it most.
 
-    Attributes:
-        points: In a person's units, inside the region.
-        slack: The signed distance left there, in natural sizes; below zero: broken.
-        broken: Whether the draw breaks the rule there, judged exactly.
+    Attributes
+    ----------
+    points
+        In the user's units, inside the region.
+    slack
+        The signed distance left there, in natural sizes; below zero: broken.
+    broken
+        Whether the draw breaks the rule there, judged exactly.
     """
 
     points: Float[np.ndarray, "draws inputs"]
@@ -75,21 +79,32 @@ def find_worst(
     Projected gradient descent on the slack, over all draws and starts at once. Sides
     that the region leaves open end where the rule's own points do.
 
-    Args:
-        predictive: The draws.
-        term: The rule, with the sampler of its points.
-        key: Decides the starts.
-        starts: From how many places every draw is followed; some are corners.
-        steps: How many steps from each.
-        most: At most so many draws, evenly chosen as by `Predictive.functions`.
-        rows: Data rows; those in the region are starts too.
+    Parameters
+    ----------
+    predictive
+        The draws.
+    term
+        The rule, with the sampler of its points.
+    key
+        Decides the starts.
+    starts
+        From how many places every draw is followed; some are corners.
+    steps
+        How many steps from each.
+    most
+        At most so many draws, evenly chosen as by `Predictive.functions`.
+    rows
+        Data rows; those in the region are starts too.
 
-    Raises:
-        RuleError: For a custom rule, which has no notion of being broken.
-        SettingError: When rule and draws are in different units.
+    Raises
+    ------
+    RuleError
+        For a custom rule, which has no notion of being broken.
+    SettingError
+        When rule and draws are in different units.
     """
     bound = term.bound
-    if not bound.is_checkable:
+    if not bound.claim.is_searchable:
         raise RuleError(
             f"rule {bound.name!r} is custom: it has a density, but no notion of being "
             "broken, so there is no worst input. Say it with require, forbid or expect."
@@ -128,7 +143,7 @@ def judge_worst(
         jax.tree.map(jnp.asarray, predictive.draws.weights),
         jnp.asarray(units.standard_inputs(points), float),
     )
-    # Into a person's units in double precision, so that offsets cost no digits.
+    # Into the user's units in double precision, so that offsets cost no digits.
     slack, values = np.asarray(slack, float), units.outputs(np.asarray(values))
     known = {
         along: np.asarray(slope, float)
@@ -175,8 +190,8 @@ def _starts(
     begin = term.many(key_points, count - corners)
     if rows is not None and len(inside := rows[region.contains(rows)]):
         # In the place of points, not beside them: the code is compiled for a count.
-        chosen = np.linspace(0, len(inside) - 1, min(count // 4, len(inside)))
-        begin[: len(chosen)] = inside[chosen.astype(int)]
+        chosen = evenly(len(inside), count // 4)
+        begin[: len(chosen)] = inside[chosen]
     lower, upper = term.ends()
     if corners:
         sides = jax.random.bernoulli(key_corners, 0.5, (corners, len(lower)))
@@ -205,7 +220,7 @@ def _blocks(predictive: Predictive, starts: int) -> list[tuple[Position, int]]:
 
 
 class _Walk(NamedTuple):
-    """One start of one draw: where it is in the unit cube, and how it goes on."""
+    """One start of one draw: where it is in the unit cube, and how it continues."""
 
     unit: Input
     slack: Scalar
@@ -235,7 +250,7 @@ def _descend(
     def from_one(weights: Position, start: Input) -> tuple[Input, Scalar, Scalar]:
         function = lambda x: network.apply(weights, x)
         level = jax.value_and_grad(
-            lambda unit: slack_along(law, function, lower + unit * width)
+            lambda unit: law.slack(function, lower + unit * width)
         )
         first = _Walk(start, *level(start), jnp.full((2,), _STEP, start.dtype))
         move = lambda index, walk: _move(level, inside, index, walk, choices, width)
@@ -297,7 +312,7 @@ def _at_own(
 
     def one(weights: Position, point: Input) -> tuple[Array, Array, dict]:
         function = lambda x: network.apply(weights, x)
-        slack = slack_along(law, function, point)
+        slack = law.slack(function, point)
         return slack, function(point), slopes_at(function, point, law.slopes)
 
     return jax.vmap(one)(weights, points)

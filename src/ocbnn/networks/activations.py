@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ocbnn.core.accelerated import is_accelerated
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 
 Activation = Callable[[Float[Array, "*shape"]], Float[Array, "*shape"]]
 

@@ -6,8 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ocbnn.core.errors import SettingError
 from ocbnn.core.types import Input, Inputs, Output, Outputs, Position, RandomKey
+from ocbnn.errors import SettingError
 
 
 class Network(eqx.Module):
@@ -35,6 +35,21 @@ class Network(eqx.Module):
     def batch(self, weights: Position, xs: Inputs) -> Outputs:
         """The values at many inputs."""
         return jax.vmap(self.apply, in_axes=(None, 0))(weights, xs)
+
+    def plain(self, weights: Position) -> tuple["Network", Position]:
+        """The family without parameters that only a prior needs, and weights in it.
+
+        The weights are arrays of many draws, along a first axis.
+        """
+        return self, weights
+
+    def with_plain(self, weights: Position, plain: Position) -> Position:
+        """Draws of this family that have other weights in the plain one.
+
+        What only a prior needs stays as it is in `weights`; a draw whose plain weights
+        are still its own is the same to the bit.
+        """
+        return plain
 
     def last_layer(self) -> Position:
         """True for the arrays of the last affine map, False for all others."""

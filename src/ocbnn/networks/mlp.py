@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ocbnn.core.accelerated import is_accelerated
-from ocbnn.core.errors import SettingError
 from ocbnn.core.types import Input, Inputs, Output, Outputs, RandomKey
 from ocbnn.core.words import shorten
+from ocbnn.errors import SettingError
 from ocbnn.networks.activations import activation_named
 from ocbnn.networks.base import Network, array_spec
 
@@ -124,7 +124,7 @@ class MLP(Network):
             middle = values @ centre.weight + centre.bias[None]
             variance = values**2 @ width.weight**2 + width.bias[None] ** 2
             noise = jax.random.normal(keys[depth], middle.shape, middle.dtype)
-            # A slope of a root at zero is no number.
+            # A slope of a root at zero is not a number.
             values = middle + jnp.sqrt(jnp.maximum(variance, 1e-20)) * noise
         return values
 

@@ -7,8 +7,8 @@ import equinox as eqx
 import jax
 from jaxtyping import Array
 
-from ocbnn.core.errors import SettingError
 from ocbnn.core.types import Input, Output, Position
+from ocbnn.errors import SettingError
 from ocbnn.networks.base import Network, array_spec
 
 

@@ -18,6 +18,7 @@ from ocbnn.plots.functions import (
     regression as regression,
 )
 from ocbnn.plots.insets import class_inset as class_inset
+from ocbnn.plots.relevance import relevance_bars as relevance_bars
 from ocbnn.plots.shading import shade_rules as shade_rules
 from ocbnn.plots.style import (
     BASELINE as BASELINE,

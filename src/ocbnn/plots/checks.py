@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.errors import DataError, SettingError
 
 
 def along(x: np.ndarray, name: str = "x") -> np.ndarray:

@@ -9,13 +9,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
-from ocbnn.core.errors import SettingError
+from ocbnn.core.words import listing
+from ocbnn.errors import SettingError
 from ocbnn.plots import checks
 from ocbnn.plots.slices import edges, labels, placing
 from ocbnn.plots.style import CLASS_HUES, DASHES, INK, MARKERS, legend, literal, tidy
 from ocbnn.plots.trace import Limits, trace
-from ocbnn.rules import AllowedClasses, BoundRule
-from ocbnn.rules.words import listing
+from ocbnn.rules import BoundRule
 
 _MAP, _BORDER, _REGION, _DATA = 0.1, 1.0, 2.0, 3.0
 _HAIR = 1e-9
@@ -40,22 +40,36 @@ def class_map(
 ) -> Axes:
     """Draw the predicted class over two inputs, paler where it is less sure.
 
-    Args:
-        ax: Where to draw.
-        grid_x: Values of the first input (columns,), increasing.
-        grid_y: Values of the second input (rows,), increasing.
-        probabilities: Of each class at each place (rows, columns, classes).
-        classes: Labels of the classes; one named "green" is drawn in green.
-        predicted: Number of the class that is predicted at each place (rows, columns);
-            the most probable one when left out. Rules may forbid that.
-        X: Data (n, 2), in the order of the axes.
-        y: Their class numbers (n,); each class has a marker of its own.
-        rules: Bound class rules; their regions are outlined and hatched in the colour
-            of the class they allow.
-        names: Of the two inputs.
-        inputs: Positions of the two inputs, for rules about more.
-        at: Values (inputs,) at which the other inputs are held.
-        with_legend: Whether to put a legend below the axes.
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    grid_x
+        Values of the first input (columns,), increasing.
+    grid_y
+        Values of the second input (rows,), increasing.
+    probabilities
+        Of each class at each place (rows, columns, classes).
+    classes
+        Labels of the classes; one named "green" is drawn in green.
+    predicted
+        Number of the class that is predicted at each place (rows, columns);
+        the most probable one when left out. Rules may forbid that.
+    X
+        Data (n, 2), in the order of the axes.
+    y
+        Their class numbers (n,); each class has a marker of its own.
+    rules
+        Bound class rules; their regions are outlined and hatched in the colour
+        of the class they allow.
+    names
+        Of the two inputs.
+    inputs
+        Positions of the two inputs, for rules about more.
+    at
+        Values (inputs,) at which the other inputs are held.
+    with_legend
+        Whether to put a legend below the axes.
     """
     grid_x, grid_y = checks.along(grid_x, "grid_x"), checks.along(grid_y, "grid_y")
     chances = checks.probabilities(probabilities, grid_x, grid_y, classes)
@@ -135,7 +149,7 @@ def _region(
     xlim: Limits = ax.get_xlim()
     ylim: Limits = ax.get_ylim()
     outline = trace(inside, xlim, ylim, edges(rule, inputs[0]))
-    mask = rule.claim.mask if isinstance(rule.claim, AllowedClasses) else ()
+    mask = rule.claim.allowed or ()
     allowed = [hues[index] for index, fits in enumerate(mask) if fits]
     hue = allowed[0] if len(allowed) == 1 else INK
     edge = to_rgba(hue, 0.9)
@@ -155,9 +169,9 @@ def _region(
 
 def _says(rule: BoundRule, name: str, is_empty: bool) -> str:
     unseen = " (out of view)" if is_empty else ""
-    if rule.rule.name is None or not isinstance(rule.claim, AllowedClasses):
+    if rule.rule.name is None or rule.claim.allowed is None:
         return f"“{name}”{unseen}"
-    pairs = zip(rule.schema.classes or (), rule.claim.mask, strict=True)
+    pairs = zip(rule.schema.classes or (), rule.claim.allowed, strict=True)
     return f"“{name}”: {' or '.join(literal(c) for c, fits in pairs if fits)}{unseen}"
 
 

@@ -4,7 +4,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from ocbnn.core.errors import DataError
+from ocbnn.core.rows import evenly
+from ocbnn.errors import DataError
 from ocbnn.inference.diagnostics import ess_bulk, ess_tail, rhat
 from ocbnn.inference.verdict import FAIR_RHAT, GOOD_RHAT, WANTED_ESS
 from ocbnn.plots import checks
@@ -19,11 +20,16 @@ def rhat_profile(
 ) -> Axes:
     """Draw R-hat of the function along an input, with the limits it should keep.
 
-    Args:
-        ax: Where to draw.
-        x: Inputs (n,), increasing.
-        values: The function there, of every chain and draw: (chains, draws, n).
-        name: What the input is called.
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    x
+        Inputs (n,), increasing.
+    values
+        The function there, of every chain and draw: (chains, draws, n).
+    name
+        What the input is called.
     """
     x, values = checks.along(x), _chains(values, len(x))
     numbers = rhat(values)
@@ -85,14 +91,18 @@ def ess_profile(
 def chain_trace(ax: Axes, values: np.ndarray, *, name: str = "f(x)") -> Axes:
     """Draw one quantity along every chain: all should wander over the same range.
 
-    Args:
-        ax: Where to draw.
-        values: The quantity of every chain and draw: (chains, draws).
-        name: What it is called.
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    values
+        The quantity of every chain and draw: (chains, draws).
+    name
+        What it is called.
     """
     values = _chains(values, None)
     draws = np.arange(values.shape[1])
-    shown = np.unique(np.linspace(0, len(draws) - 1, _MOST_POINTS).astype(int))
+    shown = evenly(len(draws), _MOST_POINTS)
     for chain, line in enumerate(values):
         ax.plot(
             draws[shown],
@@ -145,9 +155,12 @@ def energy_histogram(ax: Axes, energy: np.ndarray) -> Axes:
 
     Where changes are much narrower than energies, chains creep and tails are missed.
 
-    Args:
-        ax: Where to draw.
-        energy: Of every chain and draw: (chains, draws).
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    energy
+        Of every chain and draw: (chains, draws).
     """
     energy = _chains(energy, None)
     changes = np.diff(energy, axis=1).ravel()
@@ -177,10 +190,14 @@ def energy_histogram(ax: Axes, energy: np.ndarray) -> Axes:
 def progress_trace(ax: Axes, trace: np.ndarray, *, name: str) -> Axes:
     """Draw a number along the warm-up: ELBO, temperature, spread, log density.
 
-    Args:
-        ax: Where to draw.
-        trace: (chains, moves).
-        name: What it is called.
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    trace
+        (chains, moves).
+    name
+        What it is called.
     """
     trace = _chains(trace, None)
     moves = np.arange(1, trace.shape[1] + 1)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.container import Container
 
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from ocbnn.plots import checks
 from ocbnn.plots.shading import shade_rules
 from ocbnn.plots.style import BLUE, GREY, INK, legend, tidy
@@ -43,26 +43,44 @@ def regression(
     `regression(ax, x, without, **BASELINE)` and
     `regression(ax, x, with_rules, **CONSTRAINED, X=X, y=y, rules=rules)`.
 
-    Args:
-        ax: Where to draw.
-        x: Inputs (n,), increasing.
-        values: Every draw's function there (draws, n).
-        X: Inputs of the data (rows,) or (rows, 1).
-        y: Outputs of the data, likewise.
-        rules: Bound rules to shade; see `shade_rules`. They are drawn one view's height
-            beyond the view, so set wider limits before, or shade last.
-        label: What the legend calls these functions.
-        color: Of the mean, the bands and the draws.
-        linestyle: Of the mean.
-        shown: How many single draws to show, evenly chosen.
-        bands: Whether to draw the bands. Draws in several modes have a mean and an sd
-            where no draw is: switch off `bands` and `mean`, and set `shown`.
-        mean: Whether to draw the mean.
-        names: Of the two axes; otherwise the rules' own.
-        input: Position of the input along `x`, for rules about several.
-        output: Position of the output, likewise.
-        at: Values (inputs,) at which the other inputs are held.
-        with_legend: Whether to put a legend below the axes.
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    x
+        Inputs (n,), increasing.
+    values
+        Every draw's function there (draws, n).
+    X
+        Inputs of the data (rows,) or (rows, 1).
+    y
+        Outputs of the data, likewise.
+    rules
+        Bound rules to shade; see `shade_rules`. They are drawn one view's height
+        beyond the view, so set wider limits before, or shade last.
+    label
+        What the legend calls these functions.
+    color
+        Of the mean, the bands and the draws.
+    linestyle
+        Of the mean.
+    shown
+        How many single draws to show, evenly chosen.
+    bands
+        Whether to draw the bands. Draws in several modes have a mean and an sd
+        where no draw is: switch off `bands` and `mean`, and set `shown`.
+    mean
+        Whether to draw the mean.
+    names
+        Of the two axes; otherwise the rules' own.
+    input
+        Position of the input along `x`, for rules about several.
+    output
+        Position of the output, likewise.
+    at
+        Values (inputs,) at which the other inputs are held.
+    with_legend
+        Whether to put a legend below the axes.
     """
     x = checks.along(x)
     values = checks.draws(values, len(x))

@@ -7,11 +7,11 @@ from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 
-from ocbnn.core.errors import SettingError
+from ocbnn.core.words import listing
+from ocbnn.errors import SettingError
 from ocbnn.plots.classes import class_map
 from ocbnn.plots.style import INK, SMALL
 from ocbnn.rules import BoundRule
-from ocbnn.rules.words import listing
 
 _INSET = 5.0
 _CORNERS = {
@@ -44,7 +44,9 @@ def class_inset(
     "upper right", "upper left", "lower right" or "lower left". `size` is the share of
     each side it takes. The other arguments are those of `class_map`.
 
-    Returns:
+    Returns
+    -------
+    Axes
         The inset's own axes.
     """
     if corner is not None and corner not in _CORNERS:

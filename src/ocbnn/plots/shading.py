@@ -10,13 +10,14 @@ from matplotlib.container import Container
 from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 
-from ocbnn.core.errors import SettingError
+from ocbnn.claims.base import Curve
+from ocbnn.core.words import listing
+from ocbnn.errors import SettingError
 from ocbnn.plots import checks
 from ocbnn.plots.slices import edges, labels, placing, refuse_classes
 from ocbnn.plots.style import DASHES, GREEN, GREY, HATCHES, RED, legend, literal
 from ocbnn.plots.trace import Inside, Limits, Outline, trace
-from ocbnn.rules import BoundRule, Expectation, Expression, Forbidden, evaluate
-from ocbnn.rules.words import listing
+from ocbnn.rules import BoundRule, evaluate
 
 # Sets lie below the bands and lines of functions; what a rule expects is thin or dashed
 # and lies on top, as a good fit would hide it.
@@ -43,16 +44,26 @@ def shade_rules(
     outputs) marks its region at the foot of the axes and says so in the legend. Rules
     about other outputs are left out, and so are those that the axes already show.
 
-    Args:
-        ax: Where to draw.
-        rules: Bound rules of a schema with real outputs.
-        xlim: How far to draw along the input; the view is not changed.
-        ylim: How far to draw along the output.
-        input: Position of the input on the horizontal axis.
-        output: Position of the output on the vertical axis.
-        at: Values (inputs,) at which the inputs that are not shown are held.
-        colors: A colour for each rule, in the place of red, green and grey.
-        with_legend: Whether to put a legend below the axes.
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    rules
+        Bound rules of a schema with real outputs.
+    xlim
+        How far to draw along the input; the view is not changed.
+    ylim
+        How far to draw along the output.
+    input
+        Position of the input on the horizontal axis.
+    output
+        Position of the output on the vertical axis.
+    at
+        Values (inputs,) at which the inputs that are not shown are held.
+    colors
+        A colour for each rule, instead of red, green and grey.
+    with_legend
+        Whether to put a legend below the axes.
     """
     if colors is not None and len(colors) != len(rules):
         raise SettingError(
@@ -67,16 +78,16 @@ def shade_rules(
         outputs = rule.mentions("output")
         view = RuleView(rule, input, output, at, xlim, ylim)
         drawable = outputs == [output] and not rule.slopes
-        if isinstance(rule.claim, Forbidden) and drawable:
+        if rule.claim.required is not None and drawable:
             label, hatch = f"forbidden by “{name}”", next(hatches)
             if label not in present:
                 look = HATCHES[hatch % len(HATCHES)]
                 _forbidden(ax, view, label, look, color or RED)
-        elif isinstance(rule.claim, Expectation) and drawable:
+        elif rule.claim.curves and drawable:
             label, dash = f"expected by “{name}”, ±2 sd", next(dashes)
             if label not in present:
                 look = DASHES[1 + dash % (len(DASHES) - 1)]
-                _expected(ax, view, rule.claim, label, look, color or GREEN)
+                _expected(ax, view, label, look, color or GREEN)
         elif output in outputs or not rule.is_checkable:
             label = f"“{name}” {_why_not(rule, outputs)}"
             if label not in present:
@@ -145,7 +156,6 @@ def _forbidden(ax: Axes, view: RuleView, label: str, hatch: str, color: str) -> 
 def _expected(
     ax: Axes,
     view: RuleView,
-    claim: Expectation,
     label: str,
     dashes: object,
     color: str,
@@ -161,28 +171,23 @@ def _expected(
         zorder=_SET,
     )
     ax.add_artist(band)
-    lines = [
-        ax.add_artist(_mean_line(view, claim.target, mean, sd))
-        for mean, sd in zip(claim.means, claim.sds, strict=True)
-    ]
+    lines = [ax.add_artist(_mean_line(view, curve)) for curve in view.rule.claim.curves]
     for line in lines:
         line.set(linestyle=dashes, color=color)
     ax.add_container(Container((band, lines[0]), label=label))
 
 
-def _mean_line(
-    view: RuleView, target: Expression, mean: Expression, sd: float
-) -> Line2D:
+def _mean_line(view: RuleView, curve: Curve) -> Line2D:
     """Where the target equals its mean: for a plain output, the mean itself."""
 
     def excess(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         X, Y = view.place(x, y)
-        value = evaluate(target, X, Y, np) - evaluate(mean, X, Y, np)
+        value = evaluate(curve.target, X, Y, np) - evaluate(curve.mean, X, Y, np)
         return np.where(view.applies(x), value, np.nan)
 
     curves = view.outline(lambda x, y: excess(x, y) <= 0).curves
     # The target may leap over its mean, or end: there it has no such value.
-    near = np.abs(excess(*curves.T)) <= sd
+    near = np.abs(excess(*curves.T)) <= curve.sd
     curves = np.where(near[:, None], curves, np.nan)
     return _line(curves, color=GREEN, linewidth=1.8, zorder=_EXPECTED)
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ocbnn.core.choices import choose_along
-from ocbnn.core.errors import SettingError
+from ocbnn.core.words import listing
+from ocbnn.errors import SettingError
 from ocbnn.plots.style import literal
 from ocbnn.rules import BoundRule
-from ocbnn.rules.words import listing
 
 
 def placing(

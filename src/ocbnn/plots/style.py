@@ -18,7 +18,7 @@ from matplotlib.container import Container
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 
 RED = "#CC3311"
 GREEN = "#009E73"

@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.core.words import share
+from ocbnn.errors import DataError, SettingError
 from ocbnn.plots import checks
 from ocbnn.plots.slices import labels, placing
 from ocbnn.plots.style import DASHES, HUES, legend, tidy
@@ -29,15 +30,23 @@ def violation_profile(
     draws and all inputs of `x` in the region; custom rules, which cannot be broken, and
     rules about slopes, which values do not show, are named there as such.
 
-    Args:
-        ax: Where to draw.
-        x: Inputs (n,), increasing.
-        values: Every draw's outputs there: (draws, n) for one output, else
-            (draws, n, outputs); for classes whole numbers (draws, n).
-        rules: Bound rules.
-        input: Position of the input along `x`.
-        at: Values (inputs,) at which the other inputs are held.
-        with_legend: Whether to put a legend below the axes.
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    x
+        Inputs (n,), increasing.
+    values
+        Every draw's outputs there: (draws, n) for one output, else
+        (draws, n, outputs); for classes whole numbers (draws, n).
+    rules
+        Bound rules.
+    input
+        Position of the input along `x`.
+    at
+        Values (inputs,) at which the other inputs are held.
+    with_legend
+        Whether to put a legend below the axes.
     """
     if not rules:
         raise SettingError("`rules` is empty: there is nothing to break. Pass a rule.")
@@ -75,10 +84,10 @@ def _share(
         return np.full(len(X), np.nan), "custom, cannot be broken"
     if rule.slopes:
         return np.full(len(X), np.nan), "about slopes, which `values` have not"
-    share = (~rule.holds(X, _outputs(rule, values, len(X)))).mean(axis=0)
+    broken = (~rule.holds(X, _outputs(rule, values, len(X)))).mean(axis=0)
     if not inside.any():
-        return share, "no input of `x` in its region"
-    return share, _spell(float(share[inside].mean()))
+        return broken, "no input of `x` in its region"
+    return broken, share(float(broken[inside].mean()), ".2f")
 
 
 def _outputs(rule: BoundRule, values: np.ndarray, n: int) -> np.ndarray:
@@ -97,14 +106,3 @@ def _outputs(rule: BoundRule, values: np.ndarray, n: int) -> np.ndarray:
             f"{values.shape}. Pass one row per draw."
         )
     return values.reshape(given if is_class else (len(values), n, count))
-
-
-def _spell(share: float) -> str:
-    """Never round a broken rule to zero.
-
-    >>> _spell(0.0), _spell(1e-6), _spell(0.1234)
-    ('0 %', '< 0.01 %', '12.34 %')
-    """
-    if share == 0.0:
-        return "0 %"
-    return "< 0.01 %" if share < 1e-4 else f"{100 * share:.2f} %"

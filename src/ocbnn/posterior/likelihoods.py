@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.types import Inputs, Outputs, Position, RandomKey, Scalar, Targets
+from ocbnn.errors import DataError, SettingError
 from ocbnn.networks.base import Network, array_spec
 from ocbnn.posterior.masks import ClassMask
 from ocbnn.priors.weights import WeightPrior

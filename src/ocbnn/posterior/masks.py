@@ -8,9 +8,9 @@ from jaxtyping import Array, Bool
 
 from ocbnn.core.types import Inputs
 from ocbnn.core.units import Units
-from ocbnn.rules import AllowedClasses, BoundRule, Condition
-from ocbnn.rules.evaluate import truth
-from ocbnn.rules.standard import standard_condition
+from ocbnn.language.evaluate import truth
+from ocbnn.language.standard import standard_condition
+from ocbnn.rules import BoundRule, Condition
 
 
 class ClassMask(eqx.Module):
@@ -26,9 +26,7 @@ class ClassMask(eqx.Module):
             for said in conditions
         )
         self.allowed = tuple(
-            bound.claim.mask
-            for bound in rules
-            if isinstance(bound.claim, AllowedClasses)
+            bound.claim.allowed for bound in rules if bound.claim.allowed is not None
         )
 
     def __call__(self, inputs: Inputs) -> Bool[Array, "rows classes"]:

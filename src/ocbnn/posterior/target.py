@@ -6,8 +6,9 @@ of this library around it: hand `target.logdensity` to any sampler that takes a
 function of a pytree, and start it at `target.initial(key)`.
 """
 
+import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -16,12 +17,12 @@ import numpy as np
 from jax.sharding import Sharding
 from jaxtyping import Array, Float
 
-from ocbnn.core.errors import DataError, SettingError
 from ocbnn.core.processes import put
 from ocbnn.core.ravel import Raveller, Vector
 from ocbnn.core.stored import Stored, fetch
 from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar, Targets
 from ocbnn.core.units import Units
+from ocbnn.errors import DataError, SettingError
 from ocbnn.networks import Network
 from ocbnn.posterior.likelihoods import Likelihood
 from ocbnn.priors import Law, RuleTerm, WeightPrior, alike, log_gs
@@ -37,18 +38,31 @@ class Model(NamedTuple):
     noise: Any
 
 
-class Target(eqx.Module):
+# Not an Equinox module: bound methods of those are pytrees, which have no hash, and
+# `jax.jit(target.logdensity)` asks for one.
+@jax.tree_util.register_pytree_with_keys_class
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Target:
     """`log p(W) + log g(W|C) + log p(D|W)`; without data, the constrained prior.
 
-    Attributes:
-        network: The function family, in standard units.
-        weight_prior: p(W).
-        likelihood: p(D|W), in standard units.
-        rules: The terms of g(W|C), made for these units.
-        X: Inputs in standard units; in memory, or in a file that batches are read from.
-        Y: Targets in standard units, or class numbers; likewise.
-        units: How the two kinds of units relate; None when they are the same.
-        batch_size: Rows per stochastic estimate; all when None.
+    Attributes
+    ----------
+    network
+        The function family, in standard units.
+    weight_prior
+        p(W).
+    likelihood
+        p(D|W), in standard units.
+    rules
+        The terms of g(W|C), made for these units.
+    X
+        Inputs in standard units; in memory, or in a file that batches are read from.
+    Y
+        Targets in standard units, or class numbers; likewise.
+    units
+        How the two kinds of units relate; None when they are the same.
+    batch_size
+        Rows per stochastic estimate; all when None.
     """
 
     network: Network
@@ -58,9 +72,9 @@ class Target(eqx.Module):
     X: Inputs | Stored | None = None
     Y: Targets | Stored | None = None
     units: Units | None = None
-    batch_size: int | None = eqx.field(static=True, default=None)
+    batch_size: int | None = None
 
-    def __check_init__(self) -> None:
+    def __post_init__(self) -> None:
         if (self.X is None) != (self.Y is None):
             raise DataError("a target needs both inputs X and targets Y, or neither.")
         if self.X is not None and self.Y is not None:
@@ -78,10 +92,23 @@ class Target(eqx.Module):
             self._check_stored()
         for term in self.rules:
             term.check_units(self.units)
+            self._check_bounded(term)
         Y = self.Y
         if isinstance(Y, Stored):
             Y = jnp.asarray(Y.take(np.zeros(1, int)))
         self.likelihood.check(self.network.outputs, Y)
+
+    def _check_bounded(self, term: RuleTerm) -> None:
+        """Normal weights outweigh a reward that grows as they do; scales do not."""
+        laws = (term.law,) if term.also is None else (term.law, term.also)
+        is_bounded = all(law.density.is_bounded for law in laws)
+        if self.weight_prior.kind == "learned" and not is_bounded:
+            raise SettingError(
+                f"rule {term.bound.name!r} rewards functions the more the surer they "
+                "are, without limit, and scales that are learned would follow it to "
+                f"infinity: forbidden={term.bound.rule.forbidden:g} is below 1. Give "
+                'the rule [forbidden=1], or write weight_prior="fan-in".'
+            )
 
     def _check_stored(self) -> None:
         if not (isinstance(self.X, Stored) and isinstance(self.Y, Stored)):
@@ -96,12 +123,22 @@ class Target(eqx.Module):
                 "Use a part of them."
             )
 
-    if not TYPE_CHECKING:
+    def __repr__(self) -> str:
+        return eqx.tree_pformat(self)
 
-        def __getattribute__(self, name: str) -> Any:
-            # Equinox makes pytrees of bound methods, and those have no hash, which
-            # `jax.jit(target.logdensity)` asks for. Plain bound methods do.
-            return object.__getattribute__(self, name)
+    def tree_flatten_with_keys(self) -> tuple[list[tuple[Any, Any]], int | None]:
+        """Children by name, and what is static: the batch size."""
+        *children, (_, batch_size) = vars(self).items()
+        named = [(jax.tree_util.GetAttrKey(name), one) for name, one in children]
+        return named, batch_size
+
+    @classmethod
+    def tree_unflatten(cls, batch_size: int | None, children: Any) -> "Target":
+        """The target of these children, unchecked: JAX may put anything into it."""
+        made = object.__new__(cls)
+        names = [field.name for field in dataclasses.fields(cls)]
+        vars(made).update(zip(names, (*children, batch_size), strict=True))
+        return made
 
     @property
     def rows(self) -> int:
@@ -112,8 +149,10 @@ class Target(eqx.Module):
     def data(self) -> tuple[Inputs | None, Targets | None]:
         """All rows.
 
-        Raises:
-            SettingError: When they are in a file, and too many to be asked for at once.
+        Raises
+        ------
+        SettingError
+            When they are in a file, and too many to be asked for at once.
         """
         if isinstance(self.X, Stored) or isinstance(self.Y, Stored):
             raise SettingError(
@@ -312,7 +351,7 @@ class Target(eqx.Module):
         return np.array(owners, int), laws, felt
 
     def function(self, position: Model) -> Function:
-        """The function of one position, from and to a person's units."""
+        """The function of one position, from and to the user's units."""
         inner, units = self._inner(position), self.units
         if units is None:
             return inner

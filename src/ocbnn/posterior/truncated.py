@@ -9,8 +9,8 @@ import numpy as np
 from jax.scipy.special import log_ndtr
 from jaxtyping import Array, Float
 
-from ocbnn.core.errors import SettingError
 from ocbnn.core.types import Inputs, Outputs, Position, RandomKey, Scalar, Targets
+from ocbnn.errors import SettingError
 from ocbnn.posterior.likelihoods import Gaussian, Likelihood
 
 # The normal's mass this far below another point is nothing, even beside a tail.

@@ -1,4 +1,4 @@
 """From draws to function values, and from those to summaries."""
 
-from ocbnn.predictive.guarded import Guarded as Guarded
+from ocbnn.predictive.constrained import ConstrainedPredictive as ConstrainedPredictive
 from ocbnn.predictive.predictive import Predictive as Predictive, Summary as Summary

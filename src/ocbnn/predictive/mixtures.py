@@ -81,11 +81,16 @@ def central(
 ) -> Float[np.ndarray, "2 rows outputs"]:
     """The ends of an observation's central interval at every row.
 
-    Args:
-        values: Every draw's function.
-        noise: Its standard deviation around it.
-        level: The share of probability inside.
-        limits: The least and the greatest observation there can be.
+    Parameters
+    ----------
+    values
+        Every draw's function.
+    noise
+        Its standard deviation around it.
+    level
+        The share of probability inside.
+    limits
+        The least and the greatest observation there can be.
     """
     draws, rows, outputs = values.shape
     found = np.empty((2, rows, outputs))

@@ -17,7 +17,7 @@ _ROOM = 2**22
 def pointwise_log_likelihood(
     target: Target, positions: Position
 ) -> Float[np.ndarray, "draws rows"]:
-    """The log density of every observation under every draw, in a person's units.
+    """The log density of every observation under every draw, in the user's units.
 
     `positions` are stacked along one axis. A row's outputs are one observation.
     """

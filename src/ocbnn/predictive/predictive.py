@@ -11,9 +11,12 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Float
 
+from ocbnn.core.rows import evenly
 from ocbnn.core.slopes import slope_scale, slopes_at
 from ocbnn.core.types import Along, Input, Inputs, Position
 from ocbnn.core.units import Units
+from ocbnn.inference import Draws
+from ocbnn.inference.layout import chosen_devices
 from ocbnn.networks import Network
 from ocbnn.posterior import (
     Categorical,
@@ -21,6 +24,7 @@ from ocbnn.posterior import (
     GaussianNoise,
     Likelihood,
     Model,
+    Target,
     TruncatedGaussian,
 )
 from ocbnn.predictive import mixtures, truncated
@@ -47,7 +51,7 @@ class Summary(NamedTuple):
 class Predictive:
     """A network, its likelihood, and draws of all their weights along one axis.
 
-    Inputs and answers are in a person's units. Rows are divided among `devices`.
+    Inputs and answers are in the user's units. Rows are divided among `devices`.
     """
 
     network: Network
@@ -55,6 +59,15 @@ class Predictive:
     draws: Model
     units: Units | None = None
     devices: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(
+        cls, target: Target, draws: Model, devices: tuple[Any, ...] = ()
+    ) -> "Predictive":
+        """What draws from a target say; scales that it learned are in the weights."""
+        network, weights = target.network.plain(draws.weights)
+        plain = Model(weights, draws.noise)
+        return cls(network, target.likelihood, plain, target.units, devices)
 
     @property
     def size(self) -> int:
@@ -71,7 +84,7 @@ class Predictive:
     def inner_functions(self, X: Float[np.ndarray, "rows inputs"]) -> FunctionValues:
         """The same in the network's own units.
 
-        Far from zero a person's units leave few digits for how draws differ.
+        Far from zero the user's units leave few digits for how draws differ.
         """
         return np.concatenate(list(self._inner_blocks(X)), axis=1)
 
@@ -216,12 +229,12 @@ class Predictive:
         """At most `most` of the draws, evenly chosen; all when None."""
         if most is None or most >= self.size:
             return self
-        rows = np.unique(np.linspace(0, self.size - 1, most).astype(int))
+        rows = evenly(self.size, most)
         draws = jax.tree.map(lambda a: a[rows], self.draws)
         return dataclasses.replace(self, draws=draws)
 
     def _blocks(self, X: Float[np.ndarray, "rows inputs"]) -> Iterator[FunctionValues]:
-        """Function values in a person's units, a block of rows at a time."""
+        """Function values in the user's units, a block of rows at a time."""
         for values in self._inner_blocks(X):
             yield values if self.units is None else self.units.outputs(values)
 
@@ -283,6 +296,14 @@ class Predictive:
         return lambda rows: jax.device_put(
             rows, NamedSharding(mesh, PartitionSpec("rows"))
         )
+
+
+def predict_with(target: Target, draws: Draws, devices: object = None) -> Predictive:
+    """What draws from a target say, with rows divided among devices."""
+    chosen = () if devices is None else chosen_devices(devices)
+    # Each process predicts by itself, so that asking one does not need the others.
+    own = tuple(one for one in chosen if one.process_index == jax.process_index())
+    return Predictive.of(target, draws.stacked(), own)
 
 
 def _ends(values: FunctionValues, level: float) -> Float[np.ndarray, "2 rows outputs"]:

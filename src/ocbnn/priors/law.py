@@ -15,102 +15,48 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ocbnn.claims.base import Density, Felt, Scales
 from ocbnn.core.slopes import slopes_at
-from ocbnn.core.types import Along, Function, Inputs, Outputs, Scalar, Site
+from ocbnn.core.types import Along, Function, Input, Inputs, Outputs, Scalar, Site
 from ocbnn.core.units import Units
-from ocbnn.priors.claims import (
-    AtomScales,
-    Components,
-    Concentrations,
-    Edge,
-    component_logpdfs,
-    dirichlet_logpdf,
-    softened_class,
-    softened_violation,
-)
-from ocbnn.rules import (
-    AllowedClasses,
-    BoundClaim,
-    BoundRule,
-    CustomTerm,
-    Expectation,
-    Forbidden,
-    take_out,
-)
-from ocbnn.rules.standard import standard_claim
+from ocbnn.rules import BoundRule
 
 
 class Law(eqx.Module):
-    """The form of a claim, its numbers, and how strictly it is held."""
+    """What a claim costs, how much it counts, and the slopes it asks for."""
 
-    form: BoundClaim = eqx.field(static=True)
     slopes: tuple[Along, ...] = eqx.field(static=True)
-    by_region: bool = eqx.field(static=True)
     # Whether every point has the weight, or all of them together.
     at_each: bool = eqx.field(static=True)
-    numbers: Float[Array, " numbers"]
     weight: Float[Array, ""]
-    held: Edge | Components | Concentrations | Units | None
+    density: Density
 
     def __init__(
-        self, bound: BoundRule, scales: AtomScales, units: Units | None = None
+        self, bound: BoundRule, scales: Scales, units: Units | None = None
     ) -> None:
         """The law of a rule, for functions in standard units where some are given."""
-        rule, claim = bound.rule, bound.claim
-        told = claim if units is None else standard_claim(claim, units)
-        self.form, numbers = take_out(told)
-        self.slopes = bound.slopes
-        self.by_region = rule.per == "region"
-        # Left out, an expectation counts once per point, as in the paper. A class rule
-        # counts once in all: its density has no upper bound, and as a product over
-        # the points it shouts down any data.
-        self.at_each = rule.weight is None and isinstance(claim, Expectation)
-        self.numbers = jnp.asarray(numbers, float)
-        # A Dirichlet density rewards certainty without end, and made costly it would
-        # shout down the data; so a class that is ruled out is forbidden like a value.
-        is_ruled_out = isinstance(claim, AllowedClasses) and rule.held != "soft"
-        weight = 1.0 if rule.weight is None else rule.weight
-        bounded = isinstance(claim, Forbidden) or is_ruled_out
-        self.weight = jnp.asarray(rule.gamma if bounded else weight, float)
-        match claim:
-            case Forbidden():
-                self.held = Edge.of(rule, scales)
-            case Expectation():
-                self.held = Components.of(claim)
-            case AllowedClasses() if is_ruled_out:
-                self.held = Edge.of(rule, ())
-            case AllowedClasses():
-                self.held = Concentrations.of(claim, rule)
-            case CustomTerm():
-                # A user's own density is about a user's own units.
-                self.held = units
+        claim = bound.claim if units is None else bound.claim.standard(units)
+        weight = claim.weight(bound.rule)
+        self.slopes, self.at_each = bound.slopes, weight.at_each
+        self.weight = jnp.asarray(weight.value, float)
+        self.density = claim.density(bound.rule, scales, units)
 
     def log_g(self, xs: Inputs, ys: Outputs, function: Function) -> Scalar:
         """`log g(W|C)`, given the network's values `ys` at the points `xs`."""
         slopes = jax.vmap(lambda x: slopes_at(function, x, self.slopes))(xs)
-        sites = lambda one: jax.vmap(lambda *site: one(Site(*site)))(xs, ys, slopes)
-        numbers, weight = (a.astype(ys.dtype) for a in (self.numbers, self.weight))
+        weight = self.weight.astype(ys.dtype)
         share = weight if self.at_each else weight / xs.shape[0]
-        match self.form, self.held:
-            case Forbidden(terms), Edge() as edge:
-                c = sites(lambda s: softened_violation(terms, numbers, edge, s))
-                return -weight * jnp.mean(c)
-            case Expectation() as form, Components() as parts:
-                logs = sites(lambda s: component_logpdfs(form, numbers, parts, s))
-                shares = parts.log_shares.astype(logs.dtype)
-                if self.by_region:
-                    return jax.nn.logsumexp(shares + share * jnp.sum(logs, axis=0))
-                mixed = jax.nn.logsumexp(shares[None] + logs, axis=1)
-                return share * jnp.sum(mixed)
-            case AllowedClasses(mask), Edge() as edge:
-                c = sites(lambda s: softened_class(mask, edge, s))
-                return -weight * jnp.mean(c)
-            case AllowedClasses(), Concentrations() as held:
-                return share * jnp.sum(sites(lambda s: dirichlet_logpdf(held, s)))
-            case CustomTerm() as own, (Units() | None) as units:
-                told = (xs, ys) if units is None else units.traced(xs, ys)
-                return jnp.asarray(own.log_g(*told)).astype(ys.dtype)
-        raise TypeError(self.form)
+        return self.density.log_g(Felt(xs, ys, slopes, function), weight, share)
+
+    def slack(self, function: Function, x: Input) -> Scalar:
+        """What a function leaves at an input before it breaks the claim.
+
+        Where an expression has no value, the claim is taken to be on its edge.
+        """
+        slack = self.density.slack(
+            Site(x, function(x), slopes_at(function, x, self.slopes))
+        )
+        return jnp.where(jnp.isnan(slack), 0.0, slack)
 
 
 def alike(
@@ -119,7 +65,7 @@ def alike(
     """Places of laws that differ in numbers only, group by group."""
     groups: dict[Any, list[int]] = defaultdict(list)
     for place, (law, xs) in enumerate(zip(laws, points, strict=True)):
-        own = place if isinstance(law.form, CustomTerm) else None
+        own = None if law.density.is_stackable else place
         groups[jax.tree.structure(law), xs.shape, own].append(place)
     return list(groups.values())
 
@@ -133,12 +79,18 @@ def log_gs(
 ) -> Float[Array, " laws"]:
     """`log g` of every law, in the order of the laws.
 
-    Args:
-        laws: Of all rules.
-        groups: As `alike` finds them.
-        points: For each group, those of its laws, stacked.
-        values: The network's outputs there.
-        function: The network at any input.
+    Parameters
+    ----------
+    laws
+        Of all rules.
+    groups
+        As `alike` finds them.
+    points
+        For each group, those of its laws, stacked.
+    values
+        The network's outputs there.
+    function
+        The network at any input.
     """
     if not laws:
         return jnp.zeros((0,))

@@ -18,12 +18,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ocbnn.core.choices import Choices
-from ocbnn.core.slopes import slopes_at
-from ocbnn.core.types import Function, Input, Inputs, Scalar, Site
+from ocbnn.core.types import Function, Input, Inputs, Scalar
+from ocbnn.language.evaluate import truth
 from ocbnn.priors.law import Law
-from ocbnn.priors.slack import slack_at
 from ocbnn.rules import Condition
-from ocbnn.rules.evaluate import truth
 
 # The first step, as a share of the region's width, and what is left of it where it
 # leads uphill or out of the region.
@@ -41,7 +39,7 @@ class Reach(eqx.Module):
 
     def walked(self, law: Law, function: Function, points: Inputs) -> Inputs:
         """Where each point arrives, for one function."""
-        level = jax.value_and_grad(lambda x: slack_along(law, function, x))
+        level = jax.value_and_grad(lambda x: law.slack(function, x))
         found = jax.vmap(lambda x: self._from(level, x))(points)
         return jax.lax.stop_gradient(found)
 
@@ -74,8 +72,3 @@ class _Walk(NamedTuple):
     slack: Scalar
     slope: Input
     step: Scalar
-
-
-def slack_along(law: Law, function: Function, x: Input) -> Scalar:
-    """What a function leaves at an input before it breaks the claim."""
-    return slack_at(law, Site(x, function(x), slopes_at(function, x, law.slopes)))

@@ -14,32 +14,33 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ocbnn.claims.base import Scales, Typical
+from ocbnn.claims.settings import DEFAULT_STRENGTH
 from ocbnn.core.aside import Aside
 from ocbnn.core.choices import pick
-from ocbnn.core.errors import RuleError, SettingError
 from ocbnn.core.points import OwnPoints, PointSampler, RefinedPoints
+from ocbnn.core.rows import evenly
 from ocbnn.core.slopes import slope_scale
 from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar
 from ocbnn.core.units import Units
-from ocbnn.priors.claims import AtomScales, Edge, atom_scales, unit_scales
-from ocbnn.priors.digits import warn_of_lost_digits
+from ocbnn.errors import SettingError
+from ocbnn.language.standard import standard_condition
 from ocbnn.priors.law import Law
-from ocbnn.priors.placing import check_own_sampler, make_sampler, point_count
+from ocbnn.priors.point_samplers import check_own_sampler, make_sampler, point_count
+from ocbnn.priors.precision import warn_of_lost_digits
 from ocbnn.priors.reach import Reach
-from ocbnn.rules import AllowedClasses, BoundRule, Condition, CustomTerm, Forbidden
-from ocbnn.rules.settings import DEFAULT_STRENGTH
-from ocbnn.rules.standard import standard_claim, standard_condition
+from ocbnn.rules import BoundRule, Condition
 
 # Points that are looked at to see where a region with open sides ends.
 _SEEN = 4096
 
 
 class RuleTerm(eqx.Module):
-    """A rule's law, the points at which it is felt, and the rule itself.
+    """A rule's law, the points at which it is evaluated, and the rule itself.
 
     Law and points are in standard units where the term was made for some, because a
     person's units may leave single precision no digits; what `places`, `many` and
-    `ends` tell is in a person's.
+    `ends` tell is in the user's.
     """
 
     law: Law
@@ -55,7 +56,7 @@ class RuleTerm(eqx.Module):
         bound: BoundRule,
         sampler: PointSampler,
         points: Inputs,
-        scales: AtomScales = (),
+        scales: Scales = (),
         units: Units | None = None,
     ) -> None:
         self.law = Law(bound, scales, units)
@@ -70,7 +71,7 @@ class RuleTerm(eqx.Module):
 
     @property
     def units(self) -> Units | None:
-        """Standard units that law and points are in; None: they are in a person's."""
+        """Standard units that law and points are in; None: they are in the user's."""
         return self.measured.value
 
     def check_units(self, units: Units | None) -> None:
@@ -84,7 +85,7 @@ class RuleTerm(eqx.Module):
 
     @property
     def places(self) -> Float[np.ndarray, "points inputs"]:
-        """The points in a person's units, in double precision."""
+        """The points in the user's units, in double precision."""
         return self._told(self.points)
 
     @property
@@ -96,13 +97,13 @@ class RuleTerm(eqx.Module):
         return standard_condition(region.condition, self.units)
 
     @property
-    def scales(self) -> AtomScales:
-        """The natural size of every atom; none where nothing is forbidden."""
-        return self.law.held.scales if isinstance(self.law.held, Edge) else ()
+    def scales(self) -> Scales:
+        """The natural size of everything that the claim compares."""
+        return self.law.density.sizes()
 
     @property
     def count(self) -> int:
-        """How many points the rule is felt at."""
+        """How many points the rule is evaluated at."""
         return self.points.shape[0]
 
     def fresh(self, key: RandomKey) -> Inputs:
@@ -163,7 +164,7 @@ class RuleTerm(eqx.Module):
         return blocks.reshape(-1, blocks.shape[-1])[:count]
 
     def inner(self, places: np.ndarray) -> np.ndarray:
-        """Places in a person's units, in those that the points are in."""
+        """Places in the user's units, in those that the points are in."""
         return places if self.units is None else self.units.standard_inputs(places)
 
     def _told(self, points: Array) -> np.ndarray:
@@ -171,7 +172,7 @@ class RuleTerm(eqx.Module):
         if self.units is None:
             return told
         told = self.units.inputs(told)
-        # Points on a face of the region are on it in a person's units, too.
+        # Points on a face of the region are on it in the user's units, too.
         for end in self.bound.region.box():
             face = np.asarray(jnp.asarray(self.inner(end), float), float)
             is_there = np.isfinite(end) & (np.asarray(points, float) == face)
@@ -181,8 +182,8 @@ class RuleTerm(eqx.Module):
 
 
 def _said_softly(bound: BoundRule, units: Units | None) -> Law | None:
-    """A firm class rule's soft one, so that firmness takes nothing from it."""
-    if not isinstance(bound.claim, AllowedClasses) or bound.rule.held != "firm":
+    """What a strict rule says softly as well, so that strictness takes nothing away."""
+    if not bound.claim.softly(bound.rule):
         return None
     rule = dataclasses.replace(bound.rule, strength=DEFAULT_STRENGTH)
     return Law(dataclasses.replace(bound, rule=rule), (), units)
@@ -200,17 +201,25 @@ def make_term(
 ) -> RuleTerm:
     """Place a rule's points and measure its claims.
 
-    Args:
-        bound: The rule.
-        key: Decides the points.
-        rows: Data rows, for rules whose points shall look like the data.
-        reference: Typical outputs, at which the claims' slopes are measured.
-        output_scale: The natural size of each output; one when left out, as in the
-            paper, whose problems are not standardised.
-        input_scale: That of each input, for claims about slopes; one when left out.
-        units: Those of the network that the rule is for, which is then what functions
-            are given and answer in; both sizes follow from them. The rule, `rows` and
-            `reference` are in a person's units all the same.
+    Parameters
+    ----------
+    bound
+        The rule.
+    key
+        Decides the points.
+    rows
+        Data rows, for rules whose points shall look like the data.
+    reference
+        Typical outputs, at which the claims' slopes are measured.
+    output_scale
+        The natural size of each output; one when left out, as in the
+        paper, whose problems are not standardised.
+    input_scale
+        That of each input, for claims about slopes; one when left out.
+    units
+        Those of the network that the rule is for, which is then what functions
+        are given and answer in; both sizes follow from them. The rule, `rows` and
+        `reference` are in the user's units all the same.
     """
     key_make, key_points = jax.random.split(key)
     sampler = make_sampler(bound, key_make, rows, units)
@@ -225,20 +234,18 @@ def make_term(
     outputs = len(bound.schema.outputs)
     ys = np.zeros((1, outputs)) if reference is None else np.asarray(reference)
     ys = jnp.asarray(_evenly(ys, 64), float)
-    claim = bound.claim if units is None else standard_claim(bound.claim, units)
-    scales: AtomScales = ()
-    if isinstance(claim, Forbidden):
-        if output_scale is None:
-            scales = unit_scales(claim)
-        else:
-            sizes = jnp.asarray(output_scale, float)
-            if input_scale is None:
-                input_scale = np.ones(len(bound.schema.inputs))
-            along = jnp.asarray(input_scale, float)
-            slopes = {a: slope_scale(a, sizes, along) for a in bound.slopes}
-            scales = atom_scales(claim, _evenly(points, 16), ys, sizes, slopes)
-    if isinstance(claim, CustomTerm):
-        _check_custom(bound, claim, points)
+    claim = bound.claim if units is None else bound.claim.standard(units)
+    if output_scale is None:
+        scales = claim.unit_scales()
+    else:
+        sizes = jnp.asarray(output_scale, float)
+        if input_scale is None:
+            input_scale = np.ones(len(bound.schema.inputs))
+        along = jnp.asarray(input_scale, float)
+        slopes = {a: slope_scale(a, sizes, along) for a in bound.slopes}
+        typical = Typical(_evenly(points, 16), ys, sizes, slopes)
+        scales = claim.measured_scales(typical)
+    claim.check_points(bound.name, points, len(bound.schema.classes or range(outputs)))
     some = np.asarray(_evenly(points, 16)), np.asarray(ys)
     warn_of_lost_digits(bound, claim, *some, scales, units)
     return RuleTerm(bound, sampler, points, scales, units)
@@ -246,17 +253,4 @@ def make_term(
 
 def _evenly(table: Any, most: int) -> Any:
     """At most `most` rows, from the whole table: it may be sorted."""
-    rows = np.linspace(0, len(table) - 1, min(most, len(table))).astype(int)
-    return table[rows]
-
-
-def _check_custom(bound: BoundRule, claim: CustomTerm, points: Inputs) -> None:
-    classes = bound.schema.classes
-    width = len(bound.schema.outputs) if classes is None else len(classes)
-    ys = jax.ShapeDtypeStruct((points.shape[0], width), points.dtype)
-    value = jax.eval_shape(claim.log_g, points, ys)
-    if getattr(value, "shape", None) != ():
-        raise RuleError(
-            f"log_g of rule {bound.name!r} must return one number for all the points "
-            f"together, got {value}. Sum over the points, for example jnp.sum(...)."
-        )
+    return table[evenly(len(table), most)]

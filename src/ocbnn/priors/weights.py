@@ -1,5 +1,6 @@
-"""Gaussian priors on weights: the same width for all, or scaled by fan-in."""
+"""Priors on weights: the same width for all, scaled by fan-in, or learned scales."""
 
+import dataclasses
 import math
 
 import equinox as eqx
@@ -7,11 +8,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ocbnn.core.errors import SettingError
 from ocbnn.core.types import Position, RandomKey, Scalar
-from ocbnn.networks import Network
+from ocbnn.errors import SettingError
+from ocbnn.networks import LearnedScales, Network, ScaledNetwork
 
-KINDS = ("isotropic", "fan-in")
+KINDS = ("isotropic", "fan-in", "learned")
 
 
 class WeightPrior(eqx.Module):
@@ -20,6 +21,8 @@ class WeightPrior(eqx.Module):
     `isotropic`: $N(0, \sigma_w^2)$ for every weight and bias, as in the paper.
     `fan-in`: weights get $\sigma_w / \sqrt{\text{fan-in}}$ and biases $\sigma_w$, so
     that the spread of the outputs does not grow with the width of the network.
+    `learned`: $N(0, 1)$ for all that a `ScaledNetwork` is made of, which multiplies its
+    weights by scales that are learned with them.
     """
 
     kind: str = eqx.field(static=True, default="isotropic")
@@ -36,9 +39,28 @@ class WeightPrior(eqx.Module):
                 f"the scale of the weight prior must be above zero, got {self.scale}. "
                 "Write weight_scale=1.0."
             )
+        is_other = isinstance(self.scale, (int, float)) and self.scale != 1
+        if self.kind == "learned" and is_other:
+            raise SettingError(
+                "the scales of a learned prior are the network's own, got a scale of "
+                f"{self.scale}. Write ScaledNetwork(network, LearnedScales("
+                f"weights={self.scale}, biases={self.scale}))."
+            )
 
     def sd(self, network: Network) -> Position:
-        """The standard deviation of each array of weights."""
+        """The standard deviation of each array of weights.
+
+        Raises
+        ------
+        SettingError
+            When scales are to be learned and the network has none.
+        """
+        if self.kind == "learned" and not isinstance(network, ScaledNetwork):
+            raise SettingError(
+                "a learned prior needs a network whose weights have scales, and this "
+                f"one is {type(network).__name__}. Write ScaledNetwork(network, "
+                "LearnedScales())."
+            )
         if self.kind == "isotropic":
             return jax.tree.map(lambda _: jnp.asarray(self.scale), network.fan_in())
         return jax.tree.map(
@@ -75,6 +97,25 @@ class WeightPrior(eqx.Module):
             self.sd(network),
         )
         return at_mean - sum(jax.tree.leaves(lost), start=jnp.zeros(()))
+
+
+def with_prior(
+    network: Network, kind: object, scale: object
+) -> tuple[Network, WeightPrior]:
+    """A network and the prior on its weights, from what a person wrote.
+
+    Raises
+    ------
+    SettingError
+        When there is no such prior.
+    """
+    if isinstance(kind, LearnedScales) or kind == "learned":
+        hyper = kind if isinstance(kind, LearnedScales) else LearnedScales()
+        factor = WeightPrior("isotropic", scale).scale  # pyright: ignore
+        medians = {"weights": hyper.weights * factor, "biases": hyper.biases * factor}
+        hyper = dataclasses.replace(hyper, **medians)
+        return ScaledNetwork(network, hyper), WeightPrior("learned")
+    return network, WeightPrior(kind, scale)  # pyright: ignore[reportArgumentType]
 
 
 def normal_logpdf_sum(values: Float[Array, "*shape"], sd: Scalar) -> Scalar:

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from ocbnn.core.errors import OcbnnError
+from ocbnn.errors import OcbnnError
 from ocbnn.estimators import OCBNNClassifier, OCBNNRegressor
 from ocbnn.inference import Choice, Plan, choose
 from ocbnn.inference.layout import chosen_devices
@@ -30,18 +30,21 @@ def build(
 ) -> Model:
     """The study's estimator; every rule fits the columns.
 
-    Raises:
-        SettingError: When a rule speaks of what is not there, naming its line, or when
-            there are no such devices.
+    Raises
+    ------
+    SettingError
+        When a rule speaks of what is not there, naming its line, or when
+        there are no such devices.
     """
     chosen_devices(devices)
     bounds = _bound_rules(study, schema)
     inference = study.inference
     if quick:
         inference = shortened(choice_for(study, schema, bounds, rows).plan)
-    network, fit = study.said.network, study.said.fit
+    network, fit = study.sections.network, study.sections.fit
     settings: dict[str, Any] = {
         "rules": list(study.rules),
+        "rules_by": fit.rules_by,
         "inputs": list(schema.inputs),
         "outputs": list(schema.outputs),
         "choices": [[schema.inputs[i] for i in g] for g in schema.choices] or None,
@@ -52,7 +55,7 @@ def build(
         "standardize": network.standardize,
         "scales": network.scales,
         "inference": inference,
-        "batch_size": study.said.inference.batch_size,
+        "batch_size": study.sections.inference.batch_size,
         "random_state": seed,
         "progress": progress,
         "checkpoint": str(checkpoint),
@@ -69,11 +72,11 @@ def choice_for(
     """The study's plan, or the one that will be chosen for it, and why."""
     if isinstance(study.inference, Plan):
         return Choice(study.inference)
-    network = study.said.network
+    network = study.sections.network
     outputs = len(schema.outputs if schema.classes is None else schema.classes)
     shapes = MLP(len(schema.inputs), network.hidden, outputs).shapes()
     weights = sum(leaf.size for leaf in jax.tree.leaves(shapes))
-    sides = any(bound.has_sides for bound in bounds)
+    sides = any(bound.claim.has_sides for bound in bounds)
     return choose(study.inference, rows=rows, weights=weights, has_sides=sides)
 
 
@@ -83,5 +86,5 @@ def _bound_rules(study: Study, schema: Schema) -> list[BoundRule]:
         try:
             bounds.append(bind(rule, schema))
         except OcbnnError as error:
-            raise study.source.mistake(("rules", index, "rule"), str(error)) from None
+            raise study.source.mistake(("rules", index, "rule"), error) from None
     return bounds

@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ocbnn.core.choices import Choices
-from ocbnn.core.errors import DataError
 from ocbnn.core.words import listing, shorten
+from ocbnn.errors import DataError
 from ocbnn.projects.study import Study
 from ocbnn.rules import Schema
 from ocbnn.tables import Table
@@ -29,12 +29,18 @@ FIRST_ROW = 1
 class Rows:
     """A table's rows, all present.
 
-    Attributes:
-        X: Inputs.
-        y: Numbers, one column for each output, or labels.
-        schema: The names of both, and the classes.
-        dropped: Rows left out because a value was missing.
-        numbers: Which rows of the table these are, counted from 1.
+    Attributes
+    ----------
+    X
+        Inputs.
+    y
+        Numbers, one column for each output, or labels.
+    schema
+        The names of both, and the classes.
+    dropped
+        Rows left out because a value was missing.
+    numbers
+        Which rows of the table these are, counted from 1.
     """
 
     X: Float[np.ndarray, "rows inputs"]
@@ -47,8 +53,10 @@ class Rows:
 def read_rows(study: Study, table: Table) -> Rows:
     """The study's inputs and outputs, all present.
 
-    Raises:
-        DataError: When columns are missing or hold what they should not.
+    Raises
+    ------
+    DataError
+        When columns are missing or hold what they should not.
     """
     names = check_columns(study, table)
     X, y = read_inputs(table, names), read_outputs(study, table)
@@ -58,8 +66,8 @@ def read_rows(study: Study, table: Table) -> Rows:
     if study.is_classification:
         y = as_labels(y)
         classes = check_classes(study, np.unique(y).tolist(), len(y))
-    choices = category_groups(table, names, study.said.data.categories)
-    schema = Schema(names, tuple(study.said.data.output), classes, choices)
+    choices = category_groups(table, names, study.sections.data.categories)
+    schema = Schema(names, tuple(study.sections.data.output), classes, choices)
     numbers = np.flatnonzero(whole) + FIRST_ROW
     return Rows(X, y, schema, int((~whole).sum()), numbers)
 
@@ -67,10 +75,12 @@ def read_rows(study: Study, table: Table) -> Rows:
 def check_columns(study: Study, table: Table) -> tuple[str, ...]:
     """The model's input names, once all columns hold what they should.
 
-    Raises:
-        DataError: When they do not.
+    Raises
+    ------
+    DataError
+        When they do not.
     """
-    data = study.said.data
+    data = study.sections.data
     _check_named(study, table)
     plain = _inputs(study, table)
     names = expand(table, plain, data.categories)
@@ -110,9 +120,11 @@ def read_inputs(
 ) -> Float[np.ndarray, "rows inputs"]:
     """A model's inputs from a table, NaN where one is missing.
 
-    Raises:
-        DataError: When a column is missing, or a category has a value that the model
-            does not know.
+    Raises
+    ------
+    DataError
+        When a column is missing, or a category has a value that the model
+        does not know.
     """
     origins = {name: _origin(table, name) for name in names}
     sources = [column for column, _ in origins.values()]
@@ -187,7 +199,7 @@ def _natural(level: str) -> tuple[float, str]:
 
 
 def _check_named(study: Study, table: Table) -> None:
-    data = study.said.data
+    data = study.sections.data
     for key, names in (
         ("output", data.output),
         ("inputs", data.inputs or []),
@@ -216,7 +228,7 @@ def _check_named(study: Study, table: Table) -> None:
 
 
 def _inputs(study: Study, table: Table) -> list[str]:
-    data = study.said.data
+    data = study.sections.data
     if data.inputs is not None and not data.inputs:
         raise study.source.mistake(("data", "inputs"), "name at least one column.")
     if data.inputs is not None:
@@ -269,7 +281,7 @@ def _refuse_commas(table: Table, name: str) -> None:
 def _check_outputs(study: Study, table: Table) -> None:
     if study.is_classification:
         return
-    for name in study.said.data.output:
+    for name in study.sections.data.output:
         _refuse_parts(table, name)
         if table.kind(name) == "text":
             _refuse_commas(table, name)
@@ -284,7 +296,7 @@ def read_outputs(
     study: Study, table: Table, start: int = 0, stop: int | None = None
 ) -> np.ndarray:
     """Columns of numbers, or labels as text; NaN or empty where one is missing."""
-    names = study.said.data.output
+    names = study.sections.data.output
     if not study.is_classification:
         return table.numbers(names, start, stop)
     texts = table.texts(names[0], start, stop)
@@ -300,17 +312,20 @@ def are_whole(study: Study, X: np.ndarray, y: np.ndarray) -> Bool[np.ndarray, " 
 def refuse_gaps(study: Study, table: Table, whole: int) -> None:
     """Refuse rows that lack a value, unless they may be left out.
 
-    Raises:
-        DataError: When no row is whole.
-        SettingError: When some are not, and the study does not say what to do.
+    Raises
+    ------
+    DataError
+        When no row is whole.
+    SettingError
+        When some are not, and the study does not say what to do.
     """
     if whole == table.rows:
         return
     if not whole:
         raise DataError(f"{table.path}: every row lacks a value in some column.")
-    if study.said.data.missing == "drop":
+    if study.sections.data.missing == "drop":
         return
-    columns = [*_inputs(study, table), *study.said.data.output]
+    columns = [*_inputs(study, table), *study.sections.data.output]
     missing = {name: table.missing(name) for name in columns}
     counts = [f"{name} ({count})" for name, count in missing.items() if count]
     raise study.source.mistake(
@@ -334,8 +349,10 @@ def check_classes(
 ) -> tuple[str | int, ...]:
     """The classes that these labels are.
 
-    Raises:
-        SettingError: When they are too few or too many.
+    Raises
+    ------
+    SettingError
+        When they are too few or too many.
     """
     if len(labels) < 2:
         raise study.source.mistake(

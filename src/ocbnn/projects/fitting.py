@@ -8,20 +8,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ocbnn.core.errors import (
+from ocbnn.analysis.report import Report
+from ocbnn.core.advice import Kind, Spelling
+from ocbnn.core.page import block
+from ocbnn.core.processes import is_first, require_same, wait_for_all
+from ocbnn.core.sentences import Sentence, errors_spelled, spelled
+from ocbnn.core.words import share
+from ocbnn.errors import (
     DataError,
     OcbnnError,
     RegionError,
     RuleError,
     SettingError,
 )
-from ocbnn.core.processes import is_first, require_same, wait_for_all
-from ocbnn.estimators.page import block, share
-from ocbnn.estimators.report import Report
 from ocbnn.projects.build import Model, build
 from ocbnn.projects.columns import read_rows
+from ocbnn.projects.command_advice import on_command_line
+from ocbnn.projects.data_split import DataSplit, parts_of
 from ocbnn.projects.folder import Run, RunFolder, as_json, digest
-from ocbnn.projects.parts import Parts, parts_of
 from ocbnn.projects.scores import score, score_lines
 from ocbnn.projects.streaming import MEMORY, kept_parts, survey, write_parts
 from ocbnn.projects.study import Study, read_study
@@ -31,18 +35,23 @@ from ocbnn.tables import open_table
 
 Say = Callable[[str], None]
 
-_QUICK = "A quick run, too short to judge by. Fit without --quick for an answer."
+_QUICK = Sentence("A quick run, too short to judge by. ", Kind.FIT_IN_FULL)
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     """A finished fit.
 
-    Attributes:
-        folder: Where everything was written.
-        document: What `report.json` says.
-        summary: The same in a few lines.
-        interrupted: Whether Ctrl-C ended the run.
+    Attributes
+    ----------
+    folder
+        Where everything was written.
+    document
+        What `report.json` says.
+    summary
+        The same in a few lines.
+    interrupted
+        Whether Ctrl-C ended the run.
     """
 
     folder: RunFolder
@@ -61,18 +70,24 @@ def fit_study(
     devices: object = None,
     progress: object = "auto",
     say: Say = lambda _: None,
+    spelling: Spelling | None = None,
 ) -> Outcome | None:
     """Fit what a study file says, and write everything to a folder.
 
     Of several processes that fit together the first writes, and the others get None.
+    Reports and errors advise commands where no other spelling is asked for.
 
-    Raises:
-        OcbnnError: Naming the file, the place and the fix.
-        KeyboardInterrupt: When stopped before anything was drawn.
+    Raises
+    ------
+    OcbnnError
+        Naming the file, the place and the fix.
+    KeyboardInterrupt
+        When stopped before anything was drawn.
     """
     study = read_study(path)
-    seed = study.said.fit.seed if seed is None else seed
-    return _fit(study, RunFolder(out), seed, quick, force, devices, progress, say)
+    seed = study.sections.fit.seed if seed is None else seed
+    how = spelling or on_command_line(out)
+    return _fit(study, RunFolder(out), seed, quick, force, devices, progress, say, how)
 
 
 def resume(
@@ -82,15 +97,18 @@ def resume(
 
     It need not be on as many devices as before.
 
-    Raises:
-        OcbnnError: When this is no folder of a fit, or its table has changed.
+    Raises
+    ------
+    OcbnnError
+        When this is no folder of a fit, or its table has changed.
     """
     folder = RunFolder(path)
     run = folder.run()
     study = read_study(folder.study, Path(run.folder))
     named = dataclasses.replace(study.source, path=Path(run.study))
     study = dataclasses.replace(study, source=named)
-    return _fit(study, folder, run.seed, run.quick, False, devices, progress, say)
+    how = on_command_line(path)
+    return _fit(study, folder, run.seed, run.quick, False, devices, progress, say, how)
 
 
 def _fit(
@@ -102,10 +120,14 @@ def _fit(
     devices: object,
     progress: object,
     say: Say,
+    spelling: Spelling,
 ) -> Outcome | None:
     # Asked for late: the table's fingerprint takes a while, and it may not be there.
-    asked = functools.cache(lambda: _run(study, seed, quick))
-    with _material(study, folder, seed, asked, say) as (schema, count, divide):
+    run = functools.cache(lambda: _run(study, seed, quick))
+    with (
+        errors_spelled(spelling),
+        _material(study, folder, seed, run, say) as (schema, count, divide),
+    ):
         model = build(
             study,
             schema,
@@ -117,43 +139,44 @@ def _fit(
             progress=progress,
         )
         if is_first():
-            folder.claim(asked(), study.source.text, force=force)
+            folder.claim(run(), study.source.text, force=force)
         parts = divide()
     if is_first():
         _announce(parts, len(study.rules), say)
-        if study.said.data.stream:
+        if study.sections.data.stream:
             wait_for_all()  # The others read what was written.
-    require_same(dataclasses.asdict(asked()) | {"quick": str(quick)}, "studies")
-    _learn(study, model, parts)
-    found = None
+    require_same(dataclasses.asdict(run()) | {"quick": str(quick)}, "studies")
+    with errors_spelled(spelling):
+        _learn(study, model, parts)
+    outcome = None
     if is_first():
-        found = _written(study, folder, seed, quick, model, parts)
+        outcome = _written(study, folder, seed, quick, model, parts, spelling)
     wait_for_all()
-    if found is None and model.draws_.interrupted:
+    if outcome is None and model.draws_.interrupted:
         raise KeyboardInterrupt("the first process has written what was drawn")
-    return found
+    return outcome
 
 
-def _announce(parts: Parts, rules: int, say: Say) -> None:
+def _announce(parts: DataSplit, rules: int, say: Say) -> None:
     if parts.dropped:
-        one = parts.dropped == 1
-        lack = "row lacks a value and is" if one else "rows lack a value and are"
+        is_single = parts.dropped == 1
+        lack = "row lacks a value and is" if is_single else "rows lack a value and are"
         say(f"{parts.dropped} {lack} left out.")
     say(f"fitting to {parts.rows} rows and {rules} rule{'s' * (rules != 1)}")
 
 
 @contextmanager
 def _material(
-    study: Study, folder: RunFolder, seed: int, asked: Callable[[], Run], say: Say
-) -> Iterator[tuple[Schema, int, Callable[[], Parts]]]:
+    study: Study, folder: RunFolder, seed: int, run: Callable[[], Run], say: Say
+) -> Iterator[tuple[Schema, int, Callable[[], DataSplit]]]:
     """The names of columns, about how many rows, and what divides and gives them.
 
     Rows that are read in batches are written only once the folder is this run's own.
     """
-    if not study.said.data.stream:
+    if not study.sections.data.stream:
         with open_table(study.table, home=study.source.folder) as table:
             rows = read_rows(study, table)
-        parts = parts_of(rows, study.said.fit.holdout, seed)
+        parts = parts_of(rows, study.sections.fit.holdout, seed)
         yield parts.schema, parts.rows, lambda: parts
         return
     if not is_first():
@@ -167,19 +190,19 @@ def _material(
         yield kept.schema, kept.rows, lambda: kept
         return
     is_begun = folder.rows.exists() and study.table.exists()
-    kept = kept_parts(folder.rows) if is_begun and folder.holds(asked()) else None
+    kept = kept_parts(folder.rows) if is_begun and folder.holds(run()) else None
     if kept is not None:
         yield kept.schema, kept.rows, lambda: kept
         return
     say(f"reading {study.table}")
     with open_table(study.table, MEMORY, home=study.source.folder) as table:
-        found = survey(study, table)
+        columns = survey(study, table)
 
-        def divide() -> Parts:
-            say(f"writing {found.whole} rows to {folder.rows}")
-            return write_parts(study, table, found, seed, folder.rows)
+        def divide() -> DataSplit:
+            say(f"writing {columns.whole} rows to {folder.rows}")
+            return write_parts(study, table, columns, seed, folder.rows)
 
-        yield found.schema, found.whole, divide
+        yield columns.schema, columns.whole, divide
 
 
 def _run(study: Study, seed: int, quick: bool) -> Run:
@@ -193,16 +216,21 @@ def _run(study: Study, seed: int, quick: bool) -> Run:
     )
 
 
-def _learn(study: Study, model: Model, parts: Parts) -> None:
+def _learn(study: Study, model: Model, parts: DataSplit) -> None:
     X, y = parts.fitted
     try:
         target = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-        model._table_rows = parts.numbers
-        model.fit(X, target, refine=study.said.inference.refine)
+        model.fit(
+            X,
+            target,
+            refine=study.sections.inference.refine,
+            row_names=parts.numbers,
+        )
     except (RuleError, RegionError, SettingError) as error:
-        raise SettingError(f"{_place_of(study, error)}: {error}") from None
+        sentence = Sentence(_place_of(study, error), ": ", error)
+        raise SettingError(sentence) from None
     except DataError as error:
-        raise DataError(f"{study.table}: {error}") from None
+        raise DataError(Sentence(f"{study.table}: ", error)) from None
 
 
 def _place_of(study: Study, error: OcbnnError) -> str:
@@ -219,7 +247,8 @@ def _written(
     seed: int,
     quick: bool,
     model: Model,
-    parts: Parts,
+    parts: DataSplit,
+    spelling: Spelling,
 ) -> Outcome:
     # Where and how it was fitted is no part of the model.
     model.set_params(checkpoint=None, progress="auto").save(folder.model)
@@ -235,7 +264,7 @@ def _written(
             "dropped": parts.dropped,
         },
         "scores": scores,
-        "report": report.to_dict(),
+        "report": report.to_dict(spelling),
         "refinement": model.refinement_ and model.refinement_.to_dict(),
         "files": {
             "folder": str(folder.path),
@@ -243,31 +272,34 @@ def _written(
             "report": str(folder.report_text),
         },
     }
-    page = f"{report}\n\n{block('Scores', score_lines(scores))}\n"
+    lines = spelled(score_lines(scores), spelling)
+    head = f"{_QUICK.to_text(spelling)}\n\n" if quick else ""
+    page = f"{head}{report.to_text(spelling)}\n\n{block('Scores', lines)}\n"
     if model.refinement_ is not None:
         page += f"\n{model.refinement_}\n"
-    page = f"{_QUICK}\n\n{page}" if quick else page
     replace_file(folder.report_text, page.encode())
     replace_file(folder.report_json, as_json(document).encode())
     interrupted = model.draws_.interrupted
-    summary = _summary(report, scores)
+    summary = head + _summary(report, lines, spelling)
     if model.refinement_ is not None:
         summary += f"\n\n{model.refinement_}"
-    summary = f"{_QUICK}\n\n{summary}" if quick else summary
+    if model.projection_ is not None:
+        summary += f"\n\n{model.projection_}"
     return Outcome(folder, document, summary, interrupted)
 
 
-def _summary(report: Report, scores: dict[str, Any]) -> str:
+def _summary(report: Report, scores: list[str], spelling: Spelling) -> str:
     rules = [
-        f"{share(one.check.violation):>8}  {one.rule}"
-        for one in report.rules
-        if one.check is not None
+        f"{share(rule.check.violation):>8}  {rule.rule}"
+        for rule in report.rules
+        if rule.check is not None
     ]
-    chosen = report.fitted.get("chosen")
+    chosen = spelled(report.fitted.get("chosen"), spelling)
+    sentences = spelled(report.verdict.sentences, spelling)
     blocks = [
         block(report.fitted["inference"], [chosen]) if chosen else "",
-        block(f"Verdict: {report.verdict.status}", report.verdict.sentences),
+        block(f"Verdict: {report.verdict.status}", sentences),
         block("In how much of its region each rule is broken", rules, wrap=False),
-        block("Scores", score_lines(scores)),
+        block("Scores", scores),
     ]
     return "\n\n".join(block for block in blocks if block)

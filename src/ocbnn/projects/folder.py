@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ocbnn.core.errors import SettingError
+from ocbnn.errors import SettingError
 from ocbnn.storage import replace_file
 
 _MODEL, _RUN = "model.ocbnn", "run.json"
@@ -17,13 +17,20 @@ _MODEL, _RUN = "model.ocbnn", "run.json"
 class Run:
     """What was asked for: the same run gives the same bits.
 
-    Attributes:
-        study: The study file.
-        folder: Where paths in it begin.
-        text: A digest of what it says.
-        data: A digest of the table.
-        seed: The seed.
-        quick: Whether it is a quick look.
+    Attributes
+    ----------
+    study
+        The study file.
+    folder
+        Where paths in it begin.
+    text
+        A digest of what it says.
+    data
+        A digest of the table.
+    seed
+        The seed.
+    quick
+        Whether it is a quick look.
     """
 
     study: str
@@ -84,8 +91,10 @@ class RunFolder:
     def run(self) -> Run:
         """What was asked for.
 
-        Raises:
-            SettingError: When this is no folder of a fit.
+        Raises
+        ------
+        SettingError
+            When this is no folder of a fit.
         """
         try:
             said = json.loads((self.path / _RUN).read_text(encoding="utf-8"))
@@ -108,8 +117,10 @@ class RunFolder:
     def claim(self, run: Run, text: str, *, force: bool) -> None:
         """Make the folder this run's own, or find that it already is.
 
-        Raises:
-            SettingError: When it holds something else.
+        Raises
+        ------
+        SettingError
+            When it holds something else.
         """
         if self.path.exists() and not self.path.is_dir():
             raise SettingError(f"{self.path}: this is a file. Name a folder as --out.")

@@ -3,8 +3,8 @@
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from ocbnn.projects.mistakes import spell_value
 from ocbnn.projects.sections import Data, Fit, Inference, Network, RuleText
+from ocbnn.projects.validation_errors import spell_value
 
 SECTIONS: dict[str, type[BaseModel]] = {
     "[data]": Data,

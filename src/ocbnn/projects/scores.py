@@ -5,23 +5,26 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
+from ocbnn.core.advice import Kind
+from ocbnn.core.sentences import Sentence
+from ocbnn.estimators import OCBNNClassifier
 from ocbnn.metrics import coverage, rmse
 from ocbnn.projects.build import Model
-from ocbnn.projects.parts import Parts
+from ocbnn.projects.data_split import DataSplit
 
 LEVEL = 0.9
 # A coverage that chance would bring about less often is remarked on.
 _LEAST_CHANCE = 0.01
 
 
-def score(model: Model, parts: Parts) -> dict[str, Any]:
+def score(model: Model, parts: DataSplit) -> dict[str, Any]:
     """Scores by name, for each output."""
     X, y = parts.scored
     whose = {"rows": len(X), "held_out": parts.held_out > 0}
-    if parts.schema.classes is not None:
+    if isinstance(model, OCBNNClassifier):
         return whose | _of_classes(model, X, y)
     mean = np.reshape(model.predict(X), y.shape)
-    low, high = (np.reshape(e, y.shape) for e in model.predict_interval(X, LEVEL))  # pyright: ignore
+    low, high = (np.reshape(e, y.shape) for e in model.predict_interval(X, LEVEL))
     return whose | {
         "outputs": {
             name: {
@@ -34,15 +37,16 @@ def score(model: Model, parts: Parts) -> dict[str, Any]:
     }
 
 
-def _of_classes(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+def _of_classes(model: OCBNNClassifier, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     probabilities = model.predict_proba(X)
+    chosen = model.fitted_.chosen(X, probabilities)
     codes = np.searchsorted(model.classes_, y)
     own = probabilities[np.arange(len(y)), codes]
     _, counts = np.unique(codes, return_counts=True)
     return {
         "outputs": {
             model.schema_.outputs[0]: {
-                "accuracy": float(np.mean(model._chosen(X, probabilities) == codes)),
+                "accuracy": float(np.mean(chosen == codes)),
                 "log_loss": float(-np.mean(np.log(np.maximum(own, 1e-12)))),
                 "most_frequent": float(counts.max() / len(y)),
             }
@@ -64,14 +68,16 @@ def _is_off(share: float, rows: int) -> bool:
 def _off(name: str, share: float) -> str:
     if share > LEVEL:
         return f"! Intervals of {name} are wider than they need be."
-    return (
+    return Sentence(
         f"! Intervals of {name} are too narrow, by more than chance: do not rely on "
-        'them. Try noise = "varies", a larger network, or fewer or weaker rules.'
+        "them. Try ",
+        Kind.VARY_NOISE,
+        ", a larger network, or fewer or weaker rules.",
     )
 
 
 def score_lines(scores: dict[str, Any]) -> list[str]:
-    """Scores in words."""
+    """Scores in words, some of them a `Sentence`."""
     rows = scores["rows"]
     whose = f"{rows} rows the fit never saw" if scores["held_out"] else f"{rows} fitted"
     lines = []
@@ -91,5 +97,5 @@ def score_lines(scores: dict[str, Any]) -> list[str]:
         if scores["held_out"] and _is_off(numbers["coverage_90"], rows):
             lines.append(_off(name, numbers["coverage_90"]))
     if not scores["held_out"]:
-        lines.append("For an honest score write `holdout = 0.2` under [fit].")
+        lines.append(Sentence("For an honest score ", Kind.HOLD_OUT, "."))
     return lines

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ocbnn.networks.activations import ACTIVATIONS
-from ocbnn.projects.mirrors import Section, plain_model
+from ocbnn.projects.dataclass_sections import Section, plain_model
 from ocbnn.rules import Rule
 from ocbnn.tables.table import MOST_COLUMNS
 
@@ -78,16 +78,16 @@ class Network(Section):
         description=f"one of {', '.join(ACTIVATIONS)}",
         examples=["tanh"],
     )
-    weight_prior: Literal["fan-in", "isotropic"] = Field(
+    weight_prior: Literal["fan-in", "isotropic", "learned"] = Field(
         default="fan-in",
-        description="how weights scatter before any data: less in wide layers, or "
-        "alike in all",
+        description="how weights scatter before any data: less in wide layers, alike "
+        "in all, or as the data teach, with a relevance for each input",
         examples=["fan-in"],
     )
     weight_scale: float = Field(
         default=1.0,
         gt=0,
-        description="the standard deviation of a weight",
+        description="the standard deviation of a weight; if it is learned, its median",
         examples=[1.0],
     )
     standardize: bool = Field(
@@ -160,6 +160,13 @@ class Fit(Section):
         description="measurements, too, stay within the limits that rules without a "
         "region set; regression only",
         examples=[True],
+    )
+    rules_by: Literal["prior", "projection"] = Field(
+        default="prior",
+        description="how rules are obeyed: multiplied into the prior, or by "
+        '`"projection"`: draws are made without them, and each is moved to the nearest '
+        "function that obeys",
+        examples=["projection"],
     )
     holdout: float = Field(
         default=0.0,

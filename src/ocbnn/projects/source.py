@@ -7,8 +7,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from ocbnn.core.errors import SettingError
+from ocbnn.core.advice import Advice, Kind
+from ocbnn.core.sentences import Sentence
 from ocbnn.core.words import shorten
+from ocbnn.errors import SettingError
 from ocbnn.projects.toml import DEEPEST, far_inside, one_line
 
 Key = tuple[str | int, ...]
@@ -23,10 +25,14 @@ _TOO_LONG = "a whole number has at most 19 digits. Write a shorter one."
 class Source:
     """A study file as it was written.
 
-    Attributes:
-        path: What errors call it.
-        text: Everything in it.
-        folder: Where paths in it begin.
+    Attributes
+    ----------
+    path
+        What errors call it.
+    text
+        Everything in it.
+    folder
+        Where paths in it begin.
     """
 
     path: Path
@@ -36,8 +42,10 @@ class Source:
     def document(self) -> dict[str, Any]:
         """The file as nested dictionaries.
 
-        Raises:
-            SettingError: When it is no TOML, naming the line.
+        Raises
+        ------
+        SettingError
+            When it is no TOML, naming the line.
         """
         # Python's reader recurses into brackets, and takes minutes for long keys.
         if (line := far_inside(self.text)) is not None:
@@ -47,42 +55,45 @@ class Source:
                 "few. Write it plainly."
             )
         try:
-            found = tomllib.loads(self.text)
+            document = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
-            said = str(error)
-            place = re.search(r" \(at line (\d+), column (\d+)\)", said)
+            problem = str(error)
+            place = re.search(r" \(at line (\d+), column (\d+)\)", problem)
             line = f", line {place[1]}" if place else ""
             shown = f"\n  {self._line(int(place[1]))}" if place else ""
-            said = said[: place.start()] if place else said
+            problem = problem[: place.start()] if place else problem
             raise SettingError(
-                f"{self.path}{line}: this is no TOML: {said}. Text stands in quotes, "
-                f'`key = "text"`, and lists in brackets.{shown}'
+                f"{self.path}{line}: this is no TOML: {problem}. Text stands in "
+                f'quotes, `key = "text"`, and lists in brackets.{shown}'
             ) from None
         except ValueError:  # Python reads whole numbers of some thousand digits.
             raise SettingError(f"{self.path}: {_TOO_LONG}") from None
-        self._refuse_long(found)
-        return found
+        self._refuse_long(document)
+        return document
 
-    def _refuse_long(self, found: dict[str, Any]) -> None:
-        waiting: list[tuple[Key, Any]] = [((), found)]
+    def _refuse_long(self, document: dict[str, Any]) -> None:
+        waiting: list[tuple[Key, Any]] = [((), document)]
         while waiting:
-            key, one = waiting.pop()
-            if isinstance(one, dict):
-                waiting += [((*key, name), inner) for name, inner in one.items()]
-            elif isinstance(one, list):
-                waiting += [((*key, i), inner) for i, inner in enumerate(one)]
-            elif isinstance(one, int) and not -(2**63) <= one < 2**63:
+            key, value = waiting.pop()
+            if isinstance(value, dict):
+                waiting += [((*key, name), inner) for name, inner in value.items()]
+            elif isinstance(value, list):
+                waiting += [((*key, i), inner) for i, inner in enumerate(value)]
+            elif isinstance(value, int) and not -(2**63) <= value < 2**63:
                 raise self.mistake(key, _TOO_LONG)
 
-    def mistake(self, key: Key, message: str) -> SettingError:
+    def mistake(self, key: Key, message: str | Exception) -> SettingError:
         """An error about a key: the file, the line, the key, and what is wrong."""
-        return SettingError(f"{self.place(key)}: {message}")
+        return SettingError(Sentence(self.place(key), ": ", message))
 
     def place(self, key: Key) -> str:
         """File, line and key in words, as far as they can be found."""
         line = self.line_of(key)
         where = f"{self.path}, line {line}" if line else f"{self.path}"
-        return f"{where}, {spell_key(key)}" if key else where
+        if not key:
+            return where
+        values = {"file": where, "key": spell_key(key), "name": _name(key)}
+        return Sentence(Advice(Kind.KEY, values=values))
 
     def line_of(self, key: Key) -> int | None:
         """The line on which a key is set, else that of its section."""
@@ -98,7 +109,7 @@ class Source:
 
     @functools.cached_property
     def _lines(self) -> dict[Key, int]:
-        found: dict[Key, int] = {}
+        lines: dict[Key, int] = {}
         section: Key = ()
         counts: dict[str, int] = {}
         for number, line in enumerate(self.text.splitlines(), start=1):
@@ -108,18 +119,20 @@ class Source:
                 if header[1] == "[[":
                     counts[name] = counts.get(name, -1) + 1
                     section = (*section, counts[name])
-                found.setdefault(section, number)
-                found.setdefault(section[:1], number)
+                lines.setdefault(section, number)
+                lines.setdefault(section[:1], number)
             elif key := _KEY.match(line):
-                found.setdefault((*section, *key[1].split(".")), number)
-        return found
+                lines.setdefault((*section, *key[1].split(".")), number)
+        return lines
 
 
 def read_source(path: str | Path, folder: Path | None = None) -> Source:
     """Read a study file; paths in it begin in `folder`, or where the file is.
 
-    Raises:
-        SettingError: When there is no such file, or it is no text.
+    Raises
+    ------
+    SettingError
+        When there is no such file, or it is no text.
     """
     path = Path(path)
     if path.is_dir():
@@ -141,6 +154,13 @@ def read_source(path: str | Path, folder: Path | None = None) -> Source:
             f"{error.start + 1}). Save it as UTF-8."
         ) from None
     return Source(path, text, folder or path.parent)
+
+
+def _name(key: Key) -> str:
+    """A key without its section, which only a file has."""
+    if key[0] == "rules":
+        return spell_key(key)
+    return spell_key(tuple(part for part in key if isinstance(part, str))[-1:])
 
 
 def spell_key(key: Key) -> str:

@@ -14,7 +14,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ocbnn.core.errors import DataError
+from ocbnn.errors import DataError
+from ocbnn.language.schema import as_choices
 from ocbnn.projects.columns import (
     FIRST_ROW,
     MOST_LEVELS,
@@ -27,11 +28,10 @@ from ocbnn.projects.columns import (
     read_outputs,
     refuse_gaps,
 )
+from ocbnn.projects.data_split import DataSplit, mark
 from ocbnn.projects.folder import as_json
-from ocbnn.projects.parts import Parts, mark
 from ocbnn.projects.study import Study
 from ocbnn.rules import Schema
-from ocbnn.rules.schema import as_choices
 from ocbnn.storage import replace_file
 from ocbnn.tables import Table
 
@@ -45,9 +45,12 @@ _PAGE = "rows.json"
 class Survey:
     """What a table holds, without its rows.
 
-    Attributes:
-        schema: The names of inputs and outputs, and the classes.
-        whole: Rows that lack no value.
+    Attributes
+    ----------
+    schema
+        The names of inputs and outputs, and the classes.
+    whole
+        Rows that lack no value.
     """
 
     schema: Schema
@@ -57,10 +60,12 @@ class Survey:
 def survey(study: Study, table: Table) -> Survey:
     """Check a table's columns and count its rows.
 
-    Raises:
-        DataError: When columns are missing or hold what they should not.
+    Raises
+    ------
+    DataError
+        When columns are missing or hold what they should not.
     """
-    names, data = check_columns(study, table), study.said.data
+    names, data = check_columns(study, table), study.sections.data
     inputs = data.inputs or [n for n in table.names if n not in data.output]
     numbers = [name for name in inputs if name not in data.categories]
     texts = [name for name in inputs if name in data.categories]
@@ -79,14 +84,14 @@ def survey(study: Study, table: Table) -> Survey:
     return Survey(Schema(names, tuple(data.output), classes, choices), whole)
 
 
-def kept_parts(folder: Path) -> Parts | None:
+def kept_parts(folder: Path) -> DataSplit | None:
     """The rows that `write_parts` wrote, if it came to its end."""
     try:
         said = json.loads((folder / _PAGE).read_text(encoding="utf-8"))
         classes = None if said["classes"] is None else tuple(said["classes"])
         names = tuple(said["inputs"]), tuple(said["outputs"])
-        schema = Schema(*names, classes, as_choices(said.get("choices"), names[0]))
-        return Parts(
+        schema = Schema(*names, classes, as_choices(said["choices"], names[0]))
+        return DataSplit(
             schema,
             (_mapped(folder, "fitted_X"), _mapped(folder, "fitted_y")),
             (_loaded(folder, "scored_X"), _loaded(folder, "scored_y")),
@@ -105,19 +110,25 @@ def kept_parts(folder: Path) -> Parts | None:
 
 def write_parts(
     study: Study, table: Table, found: Survey, seed: int, folder: Path
-) -> Parts:
+) -> DataSplit:
     """Write the rows to fit to and the rows to score on, block by block.
 
-    Args:
-        study: Says which columns.
-        table: The rows.
-        found: What they hold.
-        seed: Decides which rows are held out.
-        folder: Where the files go; what is there is replaced.
+    Parameters
+    ----------
+    study
+        Says which columns.
+    table
+        The rows.
+    found
+        What they hold.
+    seed
+        Decides which rows are held out.
+    folder
+        Where the files go; what is there is replaced.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    marks = mark(found.whole, study.said.fit.holdout, seed)
+    marks = mark(found.whole, study.sections.fit.holdout, seed)
     counts = {"fitted": int(marks.fitted.sum()), "scored": int(marks.scored.sum())}
     place = 0
     with contextlib.ExitStack() as stack:

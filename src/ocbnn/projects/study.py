@@ -4,16 +4,16 @@ import dataclasses
 from pathlib import Path
 from typing import Any, cast
 
-from ocbnn.core.errors import RuleError, SettingError
-from ocbnn.core.words import listing, suggest
+from ocbnn.core.sentences import Sentence
+from ocbnn.core.words import listing, shorten, suggest
+from ocbnn.errors import RuleError, SettingError
 from ocbnn.inference import AUTO, PLANS, SGHMC, Plan
 from ocbnn.networks import MLP
-from ocbnn.projects.mirrors import inherited, plain_model, python_only
-from ocbnn.projects.mistakes import checked
+from ocbnn.projects.dataclass_sections import inherited, plain_model, python_only
 from ocbnn.projects.sections import Inference, StudyText
 from ocbnn.projects.source import Source, read_source
+from ocbnn.projects.validation_errors import checked
 from ocbnn.rules import Rule, parse_rule
-from ocbnn.rules.words import shorten
 
 # What a plan may have of each at most in a quick look.
 _QUICK = {
@@ -30,34 +30,41 @@ _QUICK = {
 class Study:
     """What a study file says, with its rules and its plan made.
 
-    Attributes:
-        source: The text.
-        said: The sections.
-        rules: The rules, not bound to columns yet.
-        inference: A plan, or a name that the estimators know.
+    Attributes
+    ----------
+    source
+        The text.
+    sections
+        What it says.
+    rules
+        The rules, not bound to columns yet.
+    inference
+        A plan, or a name that the estimators know.
     """
 
     source: Source
-    said: StudyText
+    sections: StudyText
     rules: tuple[Rule, ...]
     inference: Plan | str
 
     @property
     def table(self) -> Path:
         """The data file."""
-        return self.source.folder / self.said.data.file
+        return self.source.folder / self.sections.data.file
 
     @property
     def is_classification(self) -> bool:
         """Whether the output is a class."""
-        return self.said.data.task == "classification"
+        return self.sections.data.task == "classification"
 
 
 def read_study(path: str | Path, folder: Path | None = None) -> Study:
     """Read a study file and check all that can be checked without the data.
 
-    Raises:
-        SettingError: Naming file, line, key, value, and what to write.
+    Raises
+    ------
+    SettingError
+        Naming file, line, key, value, and what to write.
     """
     return study_of(read_source(path, folder))
 
@@ -65,21 +72,23 @@ def read_study(path: str | Path, folder: Path | None = None) -> Study:
 def study_of(source: Source) -> Study:
     """Check what a study file says.
 
-    Raises:
-        SettingError: Naming file, line, key, value, and what to write.
+    Raises
+    ------
+    SettingError
+        Naming file, line, key, value, and what to write.
     """
-    said = cast(StudyText, checked(StudyText, source.document(), source))
-    _check_network(source, said)
-    _check_task(source, said)
-    plan = make_plan(source, said.inference)
-    if said.data.stream:
+    sections = cast(StudyText, checked(StudyText, source.document(), source))
+    _check_network(source, sections)
+    _check_task(source, sections)
+    plan = make_plan(source, sections.inference)
+    if sections.data.stream:
         plan = _streaming(source, plan)
-    return Study(source, said, _rules(source, said), plan)
+    return Study(source, sections, _rules(source, sections), plan)
 
 
-def make_plan(source: Source, said: Inference) -> Plan | str:
+def make_plan(source: Source, inference: Inference) -> Plan | str:
     """The plan of `[inference]`, or the name of what chooses one."""
-    name, settings = said.algorithm.lower(), dict(said.model_extra or {})
+    name, settings = inference.algorithm.lower(), dict(inference.model_extra or {})
     if name == AUTO:
         for key in settings:
             raise source.mistake(
@@ -88,7 +97,7 @@ def make_plan(source: Source, said: Inference) -> Plan | str:
                 f"name an algorithm: {listing(PLANS, 30)}.",
             )
         return name
-    return _plan(source, ("inference",), said.algorithm, settings)
+    return _plan(source, ("inference",), inference.algorithm, settings)
 
 
 def _streaming(source: Source, plan: Plan | str) -> Plan:
@@ -132,7 +141,7 @@ def _plan(
         return kind(**given, **plans)
     except SettingError as error:
         named = [key for key in {**given, **plans} if f"({key}=" in str(error)]
-        raise source.mistake((*place, *named[:1]), str(error)) from None
+        raise source.mistake((*place, *named[:1]), error) from None
 
 
 def _not_a_setting(algorithm: str, kind: type[Plan]) -> str:
@@ -173,8 +182,8 @@ def shortened(plan: Plan) -> Plan:
     return dataclasses.replace(plan, **less, **inner)
 
 
-def _check_network(source: Source, said: StudyText) -> None:
-    network = said.network
+def _check_network(source: Source, sections: StudyText) -> None:
+    network = sections.network
     for key, hidden, activation in (
         ("hidden", network.hidden, "rbf"),
         ("activation", [1], network.activation),
@@ -182,11 +191,11 @@ def _check_network(source: Source, said: StudyText) -> None:
         try:
             MLP(1, hidden, 1, activation)
         except SettingError as error:
-            raise source.mistake(("network", key), str(error)) from None
+            raise source.mistake(("network", key), error) from None
 
 
-def _check_task(source: Source, said: StudyText) -> None:
-    data, fit = said.data, said.fit
+def _check_task(source: Source, sections: StudyText) -> None:
+    data, fit = sections.data, sections.fit
     if data.task == "regression":
         return
     if len(data.output) > 1:
@@ -201,8 +210,8 @@ def _check_task(source: Source, said: StudyText) -> None:
             )
 
 
-def _rules(source: Source, said: StudyText) -> tuple[Rule, ...]:
-    return tuple(_rule(source, i, entry) for i, entry in enumerate(said.rules))
+def _rules(source: Source, sections: StudyText) -> tuple[Rule, ...]:
+    return tuple(_rule(source, i, entry) for i, entry in enumerate(sections.rules))
 
 
 def _rule(source: Source, index: int, entry: Any) -> Rule:
@@ -210,7 +219,8 @@ def _rule(source: Source, index: int, entry: Any) -> Rule:
     try:
         rule = parse_rule(entry.rule)
     except RuleError as error:
-        raise source.mistake(("rules", index, "rule"), f"{called}{error}") from None
+        sentence = Sentence(called, error)
+        raise source.mistake(("rules", index, "rule"), sentence) from None
     usual = {field.name: field.default for field in dataclasses.fields(Rule)}
     settings = {
         key: _hashable(getattr(entry, key))
@@ -227,10 +237,6 @@ def _rule(source: Source, index: int, entry: Any) -> Rule:
         try:
             rule = dataclasses.replace(rule, **{key: value})
         except (RuleError, SettingError) as error:
-            raise source.mistake(("rules", index, key), f"{called}{error}") from None
+            sentence = Sentence(called, error)
+            raise source.mistake(("rules", index, key), sentence) from None
     return rule
-
-
-def rule_name(rule: Rule) -> str:
-    """What reports call a rule."""
-    return rule.name or shorten(str(rule), 60)

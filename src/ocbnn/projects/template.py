@@ -4,17 +4,17 @@ import math
 from typing import TYPE_CHECKING
 
 from ocbnn.core.words import listing, shorten, spell
+from ocbnn.language.words import spell_label, spell_name, spell_number
 from ocbnn.projects.toml import one_line, toml_value
-from ocbnn.rules.words import spell_label, spell_name, spell_number
 from ocbnn.tables import Profile
 
 if TYPE_CHECKING:
-    from ocbnn.projects.starting import Start
+    from ocbnn.projects.scaffold import Scaffold
 
 _WIDTH = 88
 
 
-def study_text(start: "Start", file: str) -> str:
+def study_text(start: "Scaffold", file: str) -> str:
     """A study file with comments for every choice in it."""
     lines = [
         *_head(start),
@@ -28,7 +28,7 @@ def study_text(start: "Start", file: str) -> str:
     return "\n".join(map(one_line, lines))
 
 
-def _head(start: "Start") -> list[str]:
+def _head(start: "Scaffold") -> list[str]:
     return [
         f"# A study of {start.data.name}: {start.rows} rows.",
         "# Lines that begin with # are comments. Change what does not fit, write your",
@@ -37,7 +37,7 @@ def _head(start: "Start") -> list[str]:
     ]
 
 
-def _data(start: "Start", file: str) -> list[str]:
+def _data(start: "Scaffold", file: str) -> list[str]:
     lines = [
         "[data]",
         "# The table, seen from the folder of this file.",
@@ -60,19 +60,21 @@ def _data(start: "Start", file: str) -> list[str]:
     ]
     if start.has_gaps:
         used = [start.profiles[name] for name in [*start.inputs, start.output]]
-        gaps = [f"{one.name} ({one.missing})" for one in used if one.missing]
+        gaps = [
+            f"{profile.name} ({profile.missing})" for profile in used if profile.missing
+        ]
         lines.append(f"# Missing here: {listing(gaps)}.")
     return [*lines, 'missing = "refuse"', ""]
 
 
-def _input(profile: Profile, start: "Start") -> str:
+def _input(profile: Profile, start: "Scaffold") -> str:
     text = f"    {toml_value(profile.name)},"
     about = f"# {_about(profile)}{_codes(profile, start)}"
     # Only what is said about it is cut short, never the name itself.
     return f"{text:<34}{shorten(about, max(_WIDTH - len(text), _WIDTH // 3))}"
 
 
-def _codes(profile: Profile, start: "Start") -> str:
+def _codes(profile: Profile, start: "Scaffold") -> str:
     few = profile.whole and 2 < profile.distinct <= 12 and start.rows >= 40
     return "; codes? then see categories" if few else ""
 
@@ -87,13 +89,14 @@ def _about(profile: Profile) -> str:
     return f"{profile.distinct} words: {listing(profile.levels, 3)}{gaps}"
 
 
-def _rules(start: "Start") -> list[str]:
+def _rules(start: "Scaffold") -> list[str]:
     lines = [
         "# What you know about the output, and the data may not show. Take the marks",
         "# away from an example and write your own: docs/rules.md has the whole",
         '# language. sampler = "like-data" moves rows of the table into a rule\'s',
         "# region, which is right for tables of many columns. A rule has a price, and",
-        '# data may outbid it. strength = "firm" searches its whole region, and fits',
+        "# data may outbid it; tolerance, in the units of the output, makes it cheaper",
+        '# or dearer. strength = "firm" searches its whole region, and fits',
         '# until hardly a function breaks it; with strength = "hard" no prediction',
         "# does, and rows that break it are refused: docs/sure.md.",
     ]
@@ -108,12 +111,12 @@ def _rules(start: "Start") -> list[str]:
     return [*lines, ""]
 
 
-def example_rules(start: "Start") -> list[tuple[str, str]]:
+def example_rules(start: "Scaffold") -> list[tuple[str, str]]:
     """Two or three rules that could be said, from the ranges that were found."""
     output = start.profiles[start.output]
     name = spell_name(start.output)
     numeric = [start.profiles[n] for n in start.inputs if n not in start.categories]
-    varied = [one for one in numeric if one.high > one.low]
+    varied = [profile for profile in numeric if profile.high > profile.low]
     if start.task == "classification":
         return _class_rules(name, output, varied)
     low, high = _limits(output)
@@ -121,7 +124,7 @@ def example_rules(start: "Start") -> list[tuple[str, str]]:
     if output.low >= 0:
         rules = [("never negative", f"{name} >= 0")]
     if varied:
-        first = max(varied, key=lambda one: one.distinct)
+        first = max(varied, key=lambda profile: profile.distinct)
         region = f"{_upper(first)} <= {spell_name(first.name)} <= {_beyond(first)}"
         rules.append(("at the end", f"if {region} then {low} <= {name} <= {high}"))
         rules.append(("rising", f"{name} rises with {spell_name(first.name)}"))
@@ -134,12 +137,12 @@ def _class_rules(
     label = output.levels[0]
     spelled = label if output.kind == "number" else spell_label(label)
     rules = []
-    for one in sorted(varied, key=lambda one: -one.distinct)[:2]:
-        column = spell_name(one.name)
+    for profile in sorted(varied, key=lambda profile: -profile.distinct)[:2]:
+        column = spell_name(profile.name)
         rules.append(
             (
-                f"high {_plain(one.name)}",
-                f"if {_upper(one)} <= {column} <= {_beyond(one)} then "
+                f"high {_plain(profile.name)}",
+                f"if {_upper(profile)} <= {column} <= {_beyond(profile)} then "
                 f"{name} in {{{spelled}}}",
             )
         )
@@ -201,7 +204,7 @@ def _inference() -> list[str]:
     ]
 
 
-def _fit(start: "Start") -> list[str]:
+def _fit(start: "Scaffold") -> list[str]:
     lines = [
         "[fit]",
         "# Decides every random number: the same seed gives the same result.",

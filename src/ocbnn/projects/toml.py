@@ -10,8 +10,8 @@ import re
 import unicodedata
 from typing import Any
 
-from ocbnn.core.errors import SettingError
 from ocbnn.core.words import shorten
+from ocbnn.errors import SettingError
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 DEEPEST = 50
@@ -41,8 +41,10 @@ def toml_value(value: Any) -> str:
     >>> print(toml_value(['say "no"', 1.5, True, {"a b": 2}]))
     ["say \"no\"", 1.5, true, {"a b" = 2}]
 
-    Raises:
-        SettingError: When TOML has no word for it.
+    Raises
+    ------
+    SettingError
+        When TOML has no word for it.
     """
     if isinstance(value, str):
         return _text(value)

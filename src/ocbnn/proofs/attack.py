@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ocbnn.core.choices import switched
+from ocbnn.language.evaluate import evaluate
 from ocbnn.networks.mlp import Layer
-from ocbnn.proofs.question import Asked, forward, standard
+from ocbnn.proofs.question import QuestionArrays, forward, standard
 from ocbnn.proofs.shapes import Shape
 from ocbnn.proofs.statement import Statement
-from ocbnn.rules.evaluate import evaluate
 
 _STARTS, _STEPS = 8, 16
 # The first step goes this share of the box; later ones are shorter and shorter.
@@ -25,7 +25,7 @@ def slack(
     weights: tuple[Layer, ...],
     shape: Shape,
     statement: Statement,
-    asked: Asked,
+    asked: QuestionArrays,
     x: Array,
 ) -> Array:
     """How far the claim is from being broken at one input; not above zero where it is.
@@ -54,7 +54,7 @@ def descend(
     weights: tuple[Layer, ...],
     shape: Shape,
     statement: Statement,
-    asked: Asked,
+    asked: QuestionArrays,
     low: Float[Array, " inputs"],
     high: Float[Array, " inputs"],
 ) -> tuple[Float[Array, " inputs"], Array]:

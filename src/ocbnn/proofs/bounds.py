@@ -18,9 +18,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ocbnn.core.types import Along
+from ocbnn.language.intervals import TINY, Interval
 from ocbnn.networks.mlp import Layer
 from ocbnn.proofs.shapes import Lines, Shape, lines, slope_range
-from ocbnn.rules.intervals import TINY, Interval
 
 Box = Interval  # of inputs, one interval for each
 # Half the distance of numbers around one, in double precision.
@@ -40,13 +40,17 @@ class Functionals(NamedTuple):
     size: Float[Array, " count"]
 
 
-class Bounded(NamedTuple):
+class FunctionalBounds(NamedTuple):
     """What is known about some functionals over a box.
 
-    Attributes:
-        range: Bounds on each.
-        tilt: The slopes of the affine function that bounds each from below.
-        influence: How much of the looseness each input's width is to blame for.
+    Attributes
+    ----------
+    range
+        Bounds on each.
+    tilt
+        The slopes of the affine function that bounds each from below.
+    influence
+        How much of the looseness each input's width is to blame for.
     """
 
     range: Interval
@@ -66,23 +70,25 @@ class _Hidden(NamedTuple):
 
 
 def bound_network(
-    weights: Sequence[Layer], shape: Shape, box: Box, asked: Functionals
-) -> Bounded:
+    weights: Sequence[Layer], shape: Shape, box: Box, functionals: Functionals
+) -> FunctionalBounds:
     """Bound functionals of a network over a box of its inputs, for one draw."""
     *inner, last = weights
     hidden = _through(inner, shape, box)
     size = _size(last, hidden[-1].values if hidden else box)
     both = lambda rows: jnp.concatenate([rows, -rows])
     rows = Functionals(
-        both(asked.outputs),
-        both(asked.inputs),
-        both(asked.constant),
-        jnp.concatenate([asked.size, asked.size]),
+        both(functionals.outputs),
+        both(functionals.inputs),
+        both(functionals.constant),
+        jnp.concatenate([functionals.size, functionals.size]),
     )
     lower, tilt, blame = _lowest(hidden, box, last, size, rows)
-    count = asked.constant.shape[0]
+    count = functionals.constant.shape[0]
     influence = _influence(hidden, box, tilt, blame)
-    return Bounded(Interval(lower[:count], -lower[count:]), tilt[:count], influence)
+    return FunctionalBounds(
+        Interval(lower[:count], -lower[count:]), tilt[:count], influence
+    )
 
 
 def bound_slopes(
@@ -94,9 +100,11 @@ def bound_slopes(
     hidden = _through(inner, shape, box)
     unit = jnp.zeros_like(box.low).at[column].set(1.0)
     slopes = Interval(unit, unit)
-    for one in hidden:
-        slopes = _affine(one.layer._replace(bias=0.0 * one.layer.bias), slopes)
-        reach = slope_range(shape, *one.inputs)
+    for layer_bounds in hidden:
+        slopes = _affine(
+            layer_bounds.layer._replace(bias=0.0 * layer_bounds.layer.bias), slopes
+        )
+        reach = slope_range(shape, *layer_bounds.inputs)
         corners = jnp.stack([a * b for a in slopes for b in reach])
         margin = _SAFETY * _UNIT * jnp.max(jnp.abs(corners), axis=0) + TINY
         slopes = Interval(
@@ -125,11 +133,15 @@ def _through(inner: Sequence[Layer], shape: Shape, box: Box) -> list[_Hidden]:
                 jnp.maximum(reach.low, lower[:units]),
                 jnp.minimum(reach.high, -lower[units:]),
             )
-        found = lines(shape, *reach)
+        relaxation = lines(shape, *reach)
         middle = 0.5 * (reach.low + reach.high)
-        gap = (found.above - found.below) * middle + found.ceiling - found.floor
-        values = Interval(found.least, found.most)
-        hidden.append(_Hidden(layer, found, gap, size, values, reach))
+        gap = (
+            (relaxation.above - relaxation.below) * middle
+            + relaxation.ceiling
+            - relaxation.floor
+        )
+        values = Interval(relaxation.least, relaxation.most)
+        hidden.append(_Hidden(layer, relaxation, gap, size, values, reach))
     return hidden
 
 
@@ -138,14 +150,14 @@ def _lowest(
     box: Box,
     last: Layer,
     size: Float[Array, " units"],
-    asked: Functionals,
+    functionals: Functionals,
 ) -> tuple[Float[Array, " rows"], Float[Array, "rows inputs"], Array | None]:
     """The least value of functionals of what the last layer puts out.
 
     Also the slopes of the affine bound, and the coefficients of the first hidden layer.
     """
-    rows, total = asked.outputs, asked.constant
-    doubt = asked.size + jnp.abs(total)
+    rows, total = functionals.outputs, functionals.constant
+    doubt = functionals.size + jnp.abs(total)
     layer, blame, depth = last, None, 0
     for one in (*reversed(hidden), None):
         # `rows` are coefficients of what `layer` puts out.
@@ -163,9 +175,9 @@ def _lowest(
         doubt = doubt + (jnp.abs(rows) + TINY) @ shift
         rows = positive * bound.below[None] + negative * bound.above[None]
         layer, size = one.layer, one.size
-    tilt = rows + asked.inputs
+    tilt = rows + functionals.inputs
     least = jnp.maximum(tilt, 0.0) @ box.low + jnp.minimum(tilt, 0.0) @ box.high
-    doubt = doubt + (jnp.abs(rows) + jnp.abs(asked.inputs) + TINY) @ _reach(box)
+    doubt = doubt + (jnp.abs(rows) + jnp.abs(functionals.inputs) + TINY) @ _reach(box)
     depth += 8 + box.low.shape[0]
     margin = _SAFETY * depth * _UNIT * doubt + TINY
     return least + total - margin, tilt, blame

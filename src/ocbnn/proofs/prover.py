@@ -13,18 +13,18 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ocbnn.core.choices import are_choices, switched
 from ocbnn.core.cores import cores
-from ocbnn.core.errors import CertificateError
 from ocbnn.core.units import Units
+from ocbnn.errors import CertificateError
+from ocbnn.language.intervals import TINY, Interval
+from ocbnn.language.tree import Slot
 from ocbnn.networks import MLP, Network
 from ocbnn.networks.mlp import Layer
 from ocbnn.proofs.attack import descend, slack
-from ocbnn.proofs.bounds import Bounded, bound_network, bound_slopes
-from ocbnn.proofs.question import Asked, asked, forward, standard
+from ocbnn.proofs.bounds import FunctionalBounds, bound_network, bound_slopes
+from ocbnn.proofs.question import QuestionArrays, forward, question_arrays, standard
 from ocbnn.proofs.shapes import SHAPES, Shape
 from ocbnn.proofs.statement import Statement, ranges, statement_of
 from ocbnn.rules import BoundRule
-from ocbnn.rules.intervals import TINY, Interval
-from ocbnn.rules.tree import Slot
 
 # Bytes of coefficients held at a time by each core.
 _ROOM = 2**25
@@ -36,17 +36,25 @@ Boxes = Float[np.ndarray, "boxes inputs"]
 DrawNumbers = Int[np.ndarray, " boxes"]
 
 
-class Judged(NamedTuple):
+class BoxVerdicts(NamedTuple):
     """What is known about boxes, each for one draw.
 
-    Attributes:
-        holds: The rule is kept at every input of the box: proved.
-        outside: The rule speaks of none of its inputs: proved.
-        inside: It speaks of all of them, where its region is not a box: proved.
-        broken: Its claim is broken at every one: proved.
-        influence: Which input to divide the box along next.
-        worst: Two inputs of the box at which it is broken if anywhere, by guess.
-        suspicious: Whether it seems broken at each of them: not proved.
+    Attributes
+    ----------
+    holds
+        The rule is kept at every input of the box: proved.
+    outside
+        The rule speaks of none of its inputs: proved.
+    inside
+        It speaks of all of them, where its region is not a box: proved.
+    broken
+        Its claim is broken at every one: proved.
+    influence
+        Which input to divide the box along next.
+    worst
+        Two inputs of the box at which it is broken if anywhere, by guess.
+    suspicious
+        Whether it seems broken at each of them: not proved.
     """
 
     holds: Bool[np.ndarray, " boxes"]
@@ -81,7 +89,7 @@ class Prover:
         self._shape = SHAPES[network.activation]
         self._statement, table = statement_of(bound, is_masked=is_masked)
         with jax.enable_x64(True):
-            self._asked = asked(network, weights, units, table)
+            self._asked = question_arrays(network, weights, units, table)
         self.draws = int(self._asked.weights[0].bias.shape[0])
         self.chunk = _chunk_size(network)
         self.choices = bound.schema.choices
@@ -96,16 +104,16 @@ class Prover:
         points, slacks = self._mapped(_attack, draws, low, high)
         return points, slacks <= 0
 
-    def judge(self, draws: DrawNumbers, low: Boxes, high: Boxes) -> Judged:
+    def judge(self, draws: DrawNumbers, low: Boxes, high: Boxes) -> BoxVerdicts:
         """Bound the rule on boxes, each for one draw."""
-        return Judged(*self._mapped(_judge, draws, low, high))
+        return BoxVerdicts(*self._mapped(_judge, draws, low, high))
 
     def is_broken(self, draws: DrawNumbers, points: Boxes) -> Bool[np.ndarray, " _"]:
         """Whether the rule is broken at points, each for one draw: proved."""
-        found = self.judge(draws, points, points)
-        inside = self.bound.region.surely_contains(points) & found.inside
+        verdicts = self.judge(draws, points, points)
+        inside = self.bound.region.surely_contains(points) & verdicts.inside
         # Half of one category and half of another is no input.
-        return inside & are_choices(points, self.choices) & found.broken
+        return inside & are_choices(points, self.choices) & verdicts.broken
 
     def values(self, draw: int, point: np.ndarray) -> np.ndarray:
         """One draw's outputs at one point, in the network's own units."""
@@ -159,20 +167,20 @@ def _chunks(
 def _judge(
     shape: Shape,
     statement: Statement,
-    asked: Asked,
+    arrays: QuestionArrays,
     draws: Array,
     low: Array,
     high: Array,
 ) -> tuple[Array, ...]:
-    def one(draw: Array, low: Array, high: Array) -> tuple[Array, ...]:
-        weights = jax.tree.map(lambda a: a[draw], asked.weights)
-        found, slots = _bounds(weights, shape, statement, asked, low, high)
+    def judge_box(draw: Array, low: Array, high: Array) -> tuple[Array, ...]:
+        weights = jax.tree.map(lambda a: a[draw], arrays.weights)
+        bounds, slots = _bounds(weights, shape, statement, arrays, low, high)
         where = [_out_of_reach(term, slots) for term in statement.region]
         claim = [_out_of_reach(term, slots) for term in statement.claim]
         # Every way to break the rule needs a part of the region and a forbidden case.
         outside, kept = jnp.all(jnp.stack(where)), jnp.all(jnp.stack(claim))
-        worst = _guesses(statement, found, slots, low, high)
-        slacks = jax.vmap(lambda x: slack(weights, shape, statement, asked, x))(worst)
+        worst = _guesses(statement, bounds, slots, low, high)
+        slacks = jax.vmap(lambda x: slack(weights, shape, statement, arrays, x))(worst)
         broken = [
             jnp.all(jnp.stack([part.high < 0 for part in term]))
             for term in ranges(statement.claim, slots)
@@ -184,59 +192,62 @@ def _judge(
             )
         ]
         proved = (outside | kept, outside, jnp.any(jnp.stack(inside)))
-        return *proved, jnp.any(jnp.stack(broken)), found.influence, worst, slacks <= 0
+        return *proved, jnp.any(jnp.stack(broken)), bounds.influence, worst, slacks <= 0
 
-    return jax.vmap(one)(draws, low, high)
+    return jax.vmap(judge_box)(draws, low, high)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _attack(
     shape: Shape,
     statement: Statement,
-    asked: Asked,
+    arrays: QuestionArrays,
     draws: Array,
     low: Array,
     high: Array,
 ) -> tuple[Array, Array]:
-    def one(draw: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        weights = jax.tree.map(lambda a: a[draw], asked.weights)
-        return descend(weights, shape, statement, asked, low, high)
+    def attack_box(draw: Array, low: Array, high: Array) -> tuple[Array, Array]:
+        weights = jax.tree.map(lambda a: a[draw], arrays.weights)
+        return descend(weights, shape, statement, arrays, low, high)
 
-    return jax.vmap(one)(draws, low, high)
+    return jax.vmap(attack_box)(draws, low, high)
 
 
 def _bounds(
     weights: tuple[Layer, ...],
     shape: Shape,
     statement: Statement,
-    asked: Asked,
+    arrays: QuestionArrays,
     low: Array,
     high: Array,
-) -> tuple[Bounded, list[Interval]]:
-    """Bounds on every slot of the statement over a box in a person's units."""
+) -> tuple[FunctionalBounds, list[Interval]]:
+    """Bounds on every slot of the statement over a box in the user's units."""
     box = Interval(
         *(
-            standard(asked, end)
-            + sign * _ROUNDING * (jnp.abs(end) + jnp.abs(asked.x_mean)) / asked.x_scale
+            standard(arrays, end)
+            + sign
+            * _ROUNDING
+            * (jnp.abs(end) + jnp.abs(arrays.x_mean))
+            / arrays.x_scale
             + sign * TINY
             for sign, end in ((-1.0, low), (1.0, high))
         )
     )
-    found = bound_network(weights, shape, box, asked.functionals)
-    slots = [Interval(a, b) for a, b in zip(*found.range, strict=True)]
+    bounds = bound_network(weights, shape, box, arrays.functionals)
+    slots = [Interval(a, b) for a, b in zip(*bounds.range, strict=True)]
     along = {column: None for _, column in statement.slopes}
     slopes = {c: bound_slopes(weights, shape, box, (c,)) for c in along}
     for output, column in statement.slopes:
         # A network's own slope is in its own units.
-        unit = asked.y_scale[output] / asked.x_scale[column]
+        unit = arrays.y_scale[output] / arrays.x_scale[column]
         part = Interval(*(end[output] * unit for end in slopes[column]))
         size = _ROUNDING * jnp.maximum(jnp.abs(part.low), jnp.abs(part.high)) + TINY
         slots.append(Interval(part.low - size, part.high + size))
     if statement.slopes:
         # Bounds on slopes are loose where units can reach much.
         reach = jnp.sum(jnp.abs(weights[0].weight), axis=1) * (box.high - box.low)
-        found = found._replace(influence=found.influence + reach)
-    return found, slots
+        bounds = bounds._replace(influence=bounds.influence + reach)
+    return bounds, slots
 
 
 def _out_of_reach(term: tuple[Any, ...], slots: list[Interval]) -> Array:
@@ -262,7 +273,7 @@ def _is_met(term: tuple[Any, ...], parts: list[Interval]) -> Array:
 
 def _guesses(
     statement: Statement,
-    found: Bounded,
+    bounds: FunctionalBounds,
     slots: list[Interval],
     low: Array,
     high: Array,
@@ -276,7 +287,7 @@ def _guesses(
         lows = jnp.stack([part.low for part in parts])
         leans = jnp.stack(
             [
-                found.tilt[atom.expr.place]
+                bounds.tilt[atom.expr.place]
                 if isinstance(atom.expr, Slot)
                 and atom.expr.place < statement.functionals
                 else level
@@ -289,5 +300,5 @@ def _guesses(
     middle = 0.5 * (low + high)
     corner = jnp.where(tilt > 0, low, jnp.where(tilt < 0, high, middle))
     return jnp.stack(
-        [switched(one, tilt, statement.choices, high) for one in (middle, corner)]
+        [switched(start, tilt, statement.choices, high) for start in (middle, corner)]
     )

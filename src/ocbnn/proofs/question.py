@@ -14,7 +14,7 @@ from ocbnn.proofs.shapes import Shape
 from ocbnn.proofs.statement import Table
 
 
-class Asked(NamedTuple):
+class QuestionArrays(NamedTuple):
     """Everything of a question that is a number, in double precision."""
 
     weights: tuple[Layer, ...]  # with a leading axis of draws
@@ -25,18 +25,20 @@ class Asked(NamedTuple):
     y_scale: Float[Array, " outputs"]
 
 
-def asked(network: MLP, weights: Any, units: Units | None, table: Table) -> Asked:
+def question_arrays(
+    network: MLP, weights: Any, units: Units | None, table: Table
+) -> QuestionArrays:
     """Draws of a network, and what is asked about their outputs."""
     known = units or Units.plain(network.inputs, network.outputs)
     double = lambda a: jnp.asarray(a, jnp.float64)
-    return Asked(
+    return QuestionArrays(
         jax.tree.map(double, weights),
         table.standard(known),
         *map(double, (known.x_mean, known.x_rest, known.x_scale, known.y_scale)),
     )
 
 
-def standard(asked: Asked, x: Array) -> Array:
+def standard(asked: QuestionArrays, x: Array) -> Array:
     """An input in the network's own units."""
     return ((x - asked.x_mean) - asked.x_rest) / asked.x_scale
 

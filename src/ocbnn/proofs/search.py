@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ocbnn.core.choices import Choices, pick, settle_boxes
-from ocbnn.proofs.prover import Judged, Prover
+from ocbnn.proofs.prover import BoxVerdicts, Prover
 
 HOLDS, BROKEN, UNDECIDED = 1, -1, 0
 # A box this many times narrower than what it came from is not divided again.
@@ -20,7 +20,7 @@ _HALVINGS, _MOST_PARTS = 12, 20_000
 
 
 class Roots(NamedTuple):
-    """What shall be decided: boxes, each for one draw, in a person's units."""
+    """What shall be decided: boxes, each for one draw, in the user's units."""
 
     draws: Int[np.ndarray, " roots"]
     low: Float[np.ndarray, "roots inputs"]
@@ -28,17 +28,23 @@ class Roots(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search found out about its roots.
 
-    Attributes:
-        status: 1 where the rule holds on the whole box, -1 where it is broken, else 0.
-        broken_at: An input that breaks it, nan where there is none.
-        splits: For each root where it holds, how the box was divided: the inputs along
-            which boxes are halved, parents before their lower and then their upper
-            half, -1 for a box that is not.
-        boxes: How many boxes were looked at in all.
-        is_over: Whether nothing more would be found out.
+    Attributes
+    ----------
+    status
+        1 where the rule holds on the whole box, -1 where it is broken, else 0.
+    broken_at
+        An input that breaks it, nan where there is none.
+    splits
+        For each root where it holds, how the box was divided: the inputs along
+        which boxes are halved, parents before their lower and then their upper
+        half, -1 for a box that is not.
+    boxes
+        How many boxes were looked at in all.
+    is_over
+        Whether nothing more would be found out.
     """
 
     status: Int[np.ndarray, " roots"]
@@ -70,7 +76,7 @@ class Search:
     """Roots that are being decided, with at most `most` boxes for each.
 
     First `glance` at every root, then `divide` what is left, one root after the other
-    as far as cores allow. What is `found` is true at any time, even when either was
+    as far as cores allow. The `result` is true at any time, even when either was
     interrupted: a root is decided only once none of its boxes waits.
     """
 
@@ -116,18 +122,18 @@ class Search:
         waiting = self._open.only(slice(self._room, None)).joined(halves)
         self._open = waiting.only(~self._is_closed[waiting.root])
 
-    def found(self) -> Found:
+    def result(self) -> SearchResult:
         """What is known by now."""
         status = np.full(len(self._used), HOLDS)
         for waiting in (self._new.root, self._open.root, self._given_up):
             status[waiting] = UNDECIDED
         status[self._is_broken] = BROKEN
         splits = [
-            self._trees.told(root) if status[root] == HOLDS else []
+            self._trees.axes_of(root) if status[root] == HOLDS else []
             for root in range(len(status))
         ]
         is_over = not (self.new or self.is_open)
-        return Found(status, self._broken_at, splits, self._boxes, is_over)
+        return SearchResult(status, self._broken_at, splits, self._boxes, is_over)
 
     @property
     def _is_broken(self) -> Bool[np.ndarray, " roots"]:
@@ -159,7 +165,7 @@ class Search:
         return self._trees.divide(rest.only(go_on), axis[go_on])
 
     def _refute(
-        self, draws: Int[np.ndarray, " boxes"], boxes: _Frontier, judged: Judged
+        self, draws: Int[np.ndarray, " boxes"], boxes: _Frontier, judged: BoxVerdicts
     ) -> None:
         """Look rigorously at places where the rule seems broken, and note them."""
         for guess in range(judged.worst.shape[1]):
@@ -192,14 +198,14 @@ class Search:
             self._broken_at[roots[proved]] = points[proved]
 
 
-def search(prover: Prover, roots: Roots, most: int) -> Found:
+def search(prover: Prover, roots: Roots, most: int) -> SearchResult:
     """Decide each root, with at most `most` boxes for each."""
     run = Search(prover, roots, most)
     while run.new:
         run.glance()
     while run.is_open:
         run.divide()
-    return run.found()
+    return run.result()
 
 
 class _Trees:
@@ -223,15 +229,15 @@ class _Trees:
             first + np.arange(2 * count), np.repeat(boxes.root, 2), low, high
         )
 
-    def told(self, root: int) -> list[int]:
+    def axes_of(self, root: int) -> list[int]:
         """The divisions of one root, parents first."""
-        found, stack = [], [root]
+        axes, stack = [], [root]
         while stack:
             node = stack.pop()
-            found.append(int(self._axis[node]))
+            axes.append(int(self._axis[node]))
             if self._axis[node] != _LEAF:
                 stack += [self._lower[node] + 1, self._lower[node]]
-        return found
+        return axes
 
 
 def halves(
@@ -261,23 +267,25 @@ def leaves(
 ) -> tuple[Float[np.ndarray, "leaves inputs"], Float[np.ndarray, "leaves inputs"]]:
     """The boxes that a root was divided into, from how it was.
 
-    Raises:
-        ValueError: When the list ends too early or too late, or names no input.
+    Raises
+    ------
+    ValueError
+        When the list ends too early or too late, or names no input.
     """
-    found: list[tuple[np.ndarray, np.ndarray]] = []
+    boxes: list[tuple[np.ndarray, np.ndarray]] = []
     stack = [(np.asarray(low, float), np.asarray(high, float))]
     for axis in splits:
         if not stack or not _LEAF <= axis < len(low):
             raise ValueError("the divisions of a box make no sense")
         box = stack.pop()
         if axis == _LEAF:
-            found.append(box)
+            boxes.append(box)
             continue
         lows, highs = halves(box[0][None], box[1][None], np.array([axis]), choices)
         stack += [(lows[1], highs[1]), (lows[0], highs[0])]
     if stack:
         raise ValueError("the divisions of a box end too early")
-    lows, highs = zip(*found, strict=True)
+    lows, highs = zip(*boxes, strict=True)
     return np.stack(lows), np.stack(highs)
 
 
@@ -288,7 +296,7 @@ def misses(
 ) -> Bool[np.ndarray, " places"]:
     """Which boxes have no input that the rule speaks of: proved, not guessed.
 
-    A region that is no box may leave out all of a box that its bounds meet.
+    A region that is not a box may leave out all of a box that its bounds meet.
     """
     owner, met = np.arange(len(low)), np.zeros(len(low), bool)
     region, choices = prover.bound.region, prover.choices

@@ -31,12 +31,18 @@ _HALVINGS = 14
 class Shape:
     """Where an activation bends which way.
 
-    Attributes:
-        name: The activation.
-        breaks: Where it changes; each piece lies between two of them.
-        bends: For each piece 1 where convex, -1 where concave, 0 where straight.
-        steepest: No slope is larger.
-        wave: The distance at which breaks repeat, with bends in turn; none for most.
+    Attributes
+    ----------
+    name
+        The activation.
+    breaks
+        Where it changes; each piece lies between two of them.
+    bends
+        For each piece 1 where convex, -1 where concave, 0 where straight.
+    steepest
+        No slope is larger.
+    wave
+        The distance at which breaks repeat, with bends in turn; none for most.
     """
 
     name: str
@@ -93,13 +99,20 @@ SHAPES = {
 class Lines(NamedTuple):
     """Straight lines below and above an activation on an interval.
 
-    Attributes:
-        below: Slope of the lower line.
-        floor: Its value at zero.
-        above: Slope of the upper line.
-        ceiling: Its value at zero.
-        least: No value of the activation is smaller.
-        most: None is larger.
+    Attributes
+    ----------
+    below
+        Slope of the lower line.
+    floor
+        Its value at zero.
+    above
+        Slope of the upper line.
+    ceiling
+        Its value at zero.
+    least
+        No value of the activation is smaller.
+    most
+        None is larger.
     """
 
     below: Values

@@ -13,31 +13,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from ocbnn.core.choices import Choices
-from ocbnn.core.errors import CertificateError
 from ocbnn.core.units import Units
+from ocbnn.errors import CertificateError
+from ocbnn.language.affine import Affine, exact_affine
+from ocbnn.language.intervals import Arithmetic, Interval
+from ocbnn.language.normal_form import Terms, normal_form, replaced
+from ocbnn.language.tree import Slot
 from ocbnn.proofs.bounds import Functionals
 from ocbnn.rules import (
-    AllowedClasses,
-    And,
     Atom,
     Binary,
     BoundRule,
     Call,
     Column,
-    Comparison,
-    Condition,
-    Expectation,
     Expression,
-    Forbidden,
     Negate,
     Number,
-    Or,
     Slope,
 )
-from ocbnn.rules.affine import Affine, exact_affine
-from ocbnn.rules.intervals import Arithmetic, Interval
-from ocbnn.rules.normal_form import Terms, normal_form, replaced
-from ocbnn.rules.tree import Slot
 
 # Slopes of another size are rounded to nothing, or to infinity.
 _LEAST, _MOST = 1e-290, 1e290
@@ -51,13 +44,19 @@ class Statement:
     Slots stand for the functionals first, and then for the slopes. Hashable by value,
     so that what is compiled for one rule serves another of the same form.
 
-    Attributes:
-        region: Where the rule speaks, a union of intersections of atoms; everywhere
-            when it is a box.
-        claim: What is forbidden there.
-        slopes: An output and an input for each slope that is spoken of.
-        functionals: How many slots are functionals.
-        choices: Inputs of which exactly one is 1, and the others are 0.
+    Attributes
+    ----------
+    region
+        Where the rule speaks, a union of intersections of atoms; everywhere
+        when it is a box.
+    claim
+        What is forbidden there.
+    slopes
+        An output and an input for each slope that is spoken of.
+    functionals
+        How many slots are functionals.
+    choices
+        Inputs of which exactly one is 1, and the others are 0.
     """
 
     region: _SlotTerms
@@ -69,7 +68,7 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """The functionals of a statement in a person's units, one row for each."""
+    """The functionals of a statement in the user's units, one row for each."""
 
     outputs: np.ndarray
     inputs: np.ndarray
@@ -115,37 +114,13 @@ def statement_of(
 
 
 def _forbidden(bound: BoundRule) -> Terms:
-    match bound.claim:
-        case Forbidden(terms):
-            return terms
-        case Expectation():
-            return normal_form(_close_to_a_mean(bound.claim), negated=True)
-        case AllowedClasses(mask):
-            logits = [Column("output", place, "") for place in range(len(mask))]
-            good = [one for one, allowed in zip(logits, mask, strict=True) if allowed]
-            bad = [
-                one for one, allowed in zip(logits, mask, strict=True) if not allowed
-            ]
-            # Broken where a forbidden class comes before all that are allowed.
-            return tuple(tuple(Atom(g - b, False) for g in good) for b in bad)
-    raise CertificateError(
-        f"rule {bound.name!r} is a function of your own, which cannot be bounded. "
-        "Certificates are for rules that say what outputs must or must not be."
-    )
-
-
-def _close_to_a_mean(claim: Expectation) -> Condition:
-    """What `BoundRule.holds` asks of an expectation: within 2 sd of some mean."""
-    near = [
-        And(
-            (
-                Comparison("<=", mean - 2 * sd, claim.target),
-                Comparison("<=", claim.target, mean + 2 * sd),
-            )
+    terms = bound.claim.broken
+    if terms is None:
+        raise CertificateError(
+            f"rule {bound.name!r} is a function of your own, which cannot be bounded. "
+            "Certificates are for rules that say what outputs must or must not be."
         )
-        for mean, sd in zip(claim.means, claim.sds, strict=True)
-    ]
-    return near[0] if len(near) == 1 else Or(tuple(near))
+    return terms
 
 
 class _Reader:
@@ -165,7 +140,7 @@ class _Reader:
     def _read(  # noqa: PLR0911 (one per kind of node)
         self, expr: Expression
     ) -> Expression:
-        form = _rounded(exact_affine(self._joined(expr), "output"))
+        form = _rounded(exact_affine(expr, output=0, input=self._outputs))
         if form is not None and not form.slopes:
             return Number(form.constant)
         if form is not None:
@@ -194,19 +169,6 @@ class _Reader:
             self.slopes.append(pair)
         # Counted from the end until it is known how many functionals there are.
         return Slot(-1 - self.slopes.index(pair))
-
-    def _joined(self, expr: Expression) -> Expression:
-        """The same with inputs as more outputs, so that one form holds both."""
-        match expr:
-            case Column("input", index, name):
-                return Column("output", self._outputs + index, name)
-            case Negate(part):
-                return Negate(self._joined(part))
-            case Binary(op, left, right):
-                return Binary(op, self._joined(left), self._joined(right))
-            case Call(function, args):
-                return Call(function, tuple(map(self._joined, args)))
-        return expr
 
     def settled(self, found: Statement) -> Statement:
         """With the slopes' slots after those of the functionals."""

@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from ocbnn.core.advice import Kind
 from ocbnn.core.choices import free_columns, pick, say_point
-from ocbnn.rules.asked import bind_asked
+from ocbnn.core.sentences import Sentence
+from ocbnn.core.words import listing
+from ocbnn.language.words import Label
 from ocbnn.rules.bound import BoundRule
-from ocbnn.rules.lines import LineJudge
-from ocbnn.rules.places import (
+from ocbnn.rules.line_feasibility import LineFeasibility
+from ocbnn.rules.point_feasibility import PointFeasibility, is_constant, is_judged
+from ocbnn.rules.probe_points import (
     across,
     each_once,
     one_of_each_kind,
@@ -19,8 +23,7 @@ from ocbnn.rules.places import (
     well_inside,
     where_regions_overlap,
 )
-from ocbnn.rules.possible import Judge, is_constant, is_judged
-from ocbnn.rules.words import Label, listing
+from ocbnn.rules.standalone import bind_standalone
 
 MOST_POINTS = 200
 # Answers looked for in all; more rules at an input ask more.
@@ -28,16 +31,22 @@ _MOST_QUESTIONS = 20_000
 # Lines that are followed along each input of which slopes speak.
 _MOST_LINES = 200
 
+_LOOSEN = "Narrow the region of one, loosen its claim, or ", Kind.LEAVE_OUT, "."
+
 
 @dataclasses.dataclass(frozen=True)
 class Conflict:
     """Rules that cannot all hold at one input, or along a line.
 
-    Attributes:
-        rules: The rules, each of them needed.
-        x: The input, or where the line begins.
-        end: Where the line ends, which is `x` where only a jump would keep the rules;
-            None at a single input.
+    Attributes
+    ----------
+    rules
+        The rules, each of them needed.
+    x
+        The input, or where the line begins.
+    end
+        Where the line ends, which is `x` where only a jump would keep the rules;
+        None at a single input.
     """
 
     rules: tuple[BoundRule, ...]
@@ -56,9 +65,9 @@ class Conflict:
         named = "\n".join(f"  {rule.rule}" for rule in self.rules)
         if self.end is not None:
             several = "all of these rules" if len(self.rules) > 1 else "this rule"
-            return (
-                f"{self._stretch()} no function satisfies {several}:\n{named}\n"
-                "Narrow the region of one, loosen its claim, or leave it out."
+            return Sentence(
+                f"{self._stretch()} no function satisfies {several}:\n{named}\n",
+                *_LOOSEN,
             )
         place = self._place(range(len(self.x)))
         if len(self.rules) == 1:
@@ -68,9 +77,9 @@ class Conflict:
             )
         what = "function" if any(rule.slopes for rule in self.rules) else "output"
         both = f"All of them speak of {self.overlap}.\n" if self.overlap else ""
-        return (
-            f"at {place} no {what} satisfies all of these rules:\n{named}\n{both}"
-            "Narrow the region of one, loosen its claim, or leave it out."
+        return Sentence(
+            f"at {place} no {what} satisfies all of these rules:\n{named}\n{both}",
+            *_LOOSEN,
         )
 
     def _stretch(self) -> str:
@@ -114,18 +123,26 @@ def find_conflict(
     far as thresholds and rows reach. The rules returned are needed, each of them, for
     the conflict.
 
-    Args:
-        rules: Texts, rules or bound rules. Names in regions are inputs, and the one
-            other name of a claim is an output; where that is not enough, say so.
-        X: Rows of inputs: an array, or a data frame. They are
-            needed where regions without bounds make claims that vary.
-        inputs: Names of the inputs, in the order of the columns of an array. Of texts,
-            `who=ada` and `who=bob` are values of one category; name all it has.
-        outputs: Names of the outputs.
-        classes: All classes of the output, for rules about classes.
+    Parameters
+    ----------
+    rules
+        Texts, rules or bound rules. Names in regions are inputs, and the one
+        other name of a claim is an output; where that is not enough, say so.
+    X
+        Rows of inputs: an array, or a data frame. They are
+        needed where regions without bounds make claims that vary.
+    inputs
+        Names of the inputs, in the order of the columns of an array. Of texts,
+        `who=ada` and `who=bob` are values of one category; name all it has.
+    outputs
+        Names of the outputs.
+    classes
+        All classes of the output, for rules about classes.
 
-    Raises:
-        RuleError: Where it cannot be told which names are inputs, or where to look.
+    Raises
+    ------
+    RuleError
+        Where it cannot be told which names are inputs, or where to look.
 
     >>> texts = "if x > 0 then y > 3", "if x < 2 then y < 1", "y < 9"
     >>> print(find_conflict(texts, np.array([[-1.0], [1.0]])).message())
@@ -135,31 +152,33 @@ def find_conflict(
     All of them speak of x between 0 and 2.
     Narrow the region of one, loosen its claim, or leave it out.
     """
-    bounds, X = bind_asked(rules, X, inputs, outputs, classes)
+    bounds, X = bind_standalone(rules, X, inputs, outputs, classes)
     judged = [rule for rule in bounds if is_judged(rule)]
     if not judged:
         return None
     some = X
     if len(X) > MOST_POINTS:
         some = X[np.linspace(0, len(X) - 1, MOST_POINTS).round().astype(int)]
-    found = _at_fault(judged, np.concatenate([some, where_regions_overlap(judged, X)]))
+    conflict = _at_fault(
+        judged, np.concatenate([some, where_regions_overlap(judged, X)])
+    )
     same = [rule for rule in judged if is_constant(rule)]
-    if found is None and same:
+    if conflict is None and same:
         cells = one_of_each_kind(same, X)
-        found = None if cells is None else _at_fault(same, cells)
-    return found or _along_lines(judged, X)
+        conflict = None if cells is None else _at_fault(same, cells)
+    return conflict or _along_lines(judged, X)
 
 
 def _at_fault(rules: Sequence[BoundRule], X: np.ndarray) -> Conflict | None:
     X = each_once(pick(X, rules[0].schema.choices))
     active = np.stack([well_inside(rule, X) for rule in rules], axis=1)
-    asked = np.cumsum(active.sum(axis=1)) <= _MOST_QUESTIONS
-    judge = Judge(rules)
-    for x, applies in zip(X[asked], active[asked], strict=True):
-        at_fault = judge.at_fault([int(i) for i in np.flatnonzero(applies)], x)
+    tried = np.cumsum(active.sum(axis=1)) <= _MOST_QUESTIONS
+    feasibility = PointFeasibility(rules)
+    for x, applies in zip(X[tried], active[tried], strict=True):
+        at_fault = feasibility.at_fault([int(i) for i in np.flatnonzero(applies)], x)
         if at_fault:
-            found = tuple(rules[index] for index in at_fault)
-            return Conflict(found, tuple(map(float, x)))
+            culprits = tuple(rules[index] for index in at_fault)
+            return Conflict(culprits, tuple(map(float, x)))
     return None
 
 
@@ -167,10 +186,10 @@ def _along_lines(rules: Sequence[BoundRule], X: np.ndarray) -> Conflict | None:
     schema = rules[0].schema
     # Between the values of a choice there is no input, and so no line.
     free = {*free_columns(len(schema.inputs), schema.choices)}
-    for column in sorted({one[-1] for rule in rules for one in rule.slopes} & free):
+    for column in sorted({slope[-1] for rule in rules for slope in rule.slopes} & free):
         reach = X[:, column].min(initial=np.inf), X[:, column].max(initial=-np.inf)
         bases = across(rules, X, column, _MOST_LINES)
-        line = LineJudge(rules, column).find(pick(bases, schema.choices), reach)
+        line = LineFeasibility(rules, column).find(pick(bases, schema.choices), reach)
         if line is not None:
             ends = (tuple(map(float, end)) for end in (line.start, line.end))
             return Conflict(line.rules, *ends)

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ocbnn.rules.bound import BoundRule
-from ocbnn.rules.feasible import HalfSpace
-from ocbnn.rules.possible import Judge
+from ocbnn.rules.feasibility import HalfSpace
+from ocbnn.rules.point_feasibility import PointFeasibility
 
 Point = Float[np.ndarray, " outputs"]
 
@@ -22,12 +22,17 @@ def interior_points(
 
     What is not affine in the outputs is left out, so a point may still be forbidden.
 
-    Args:
-        bounds: Rules.
-        x: The input.
-        near: Outputs that the points shall be close to.
-        size: How much of each output counts as one; points keep up to half of that
-            from every edge.
+    Parameters
+    ----------
+    bounds
+        Rules.
+    x
+        The input.
+    near
+        Outputs that the points shall be close to.
+    size
+        How much of each output counts as one; points keep up to half of that
+        from every edge.
 
     >>> from ocbnn.rules import Schema, bind
     >>> rule = bind("a + b <= 1 and a >= 0", Schema(("x",), ("a", "b")))
@@ -37,8 +42,8 @@ def interior_points(
     (0.5, True)
     """
     applies = [bound for bound in bounds if bound.applies(x[None])[0]]
-    judge = Judge(applies)
-    found = [_inside(case, near, size) for case in judge.alternatives(x)]
+    feasibility = PointFeasibility(applies)
+    found = [_inside(case, near, size) for case in feasibility.alternatives(x)]
     points = [point for point in found if point is not None]
     return sorted(points, key=lambda one: float(np.sum(np.abs(one - near) / size)))
 

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from ocbnn.rules.affine import affine
-from ocbnn.rules.bound import BoundRule, Forbidden
-from ocbnn.rules.normal_form import Atom
+from ocbnn.language.affine import affine
+from ocbnn.rules.bound import BoundRule
 
 
 def output_limits(
@@ -25,12 +24,12 @@ def output_limits(
     """
     low, high = np.full(outputs, -np.inf), np.full(outputs, np.inf)
     for bound in bounds:
-        if bound.rule.where is not None or not isinstance(bound.claim, Forbidden):
+        if bound.rule.where is not None or bound.claim.required is None:
             continue
         # Each term is forbidden on its own, so one atom alone is a bound.
-        for atoms in bound.claim.terms:
-            found = _edge(atoms[0]) if len(atoms) == 1 else None
-            if found is None:
+        for atoms in bound.claim.broken or ():
+            form = affine(atoms[0].expr, "output") if len(atoms) == 1 else None
+            if form is None or (found := form.edge()) is None:
                 continue
             output, edge, is_upper = found
             if is_upper:
@@ -38,13 +37,3 @@ def output_limits(
             else:
                 low[output] = max(low[output], edge)
     return low, high
-
-
-def _edge(atom: Atom) -> tuple[int, float, bool] | None:
-    """Which output the atom bounds, where, and whether from above."""
-    form = affine(atom.expr, "output")
-    if form is None or len(form.slopes) != 1:
-        return None
-    ((output, slope),) = form.slopes.items()
-    # The atom forbids slope * y + constant <= 0: what lies below for a rising line.
-    return output, -form.constant / slope, slope < 0

@@ -9,16 +9,18 @@
 
 from typing import Any
 
-from ocbnn.core.errors import RuleError, RuleSyntaxError, SettingError
-from ocbnn.rules.grammar import WHOLE_CLAIM, Parser
-from ocbnn.rules.rule import RULE_NAME, Claim, Expect, Rule
-from ocbnn.rules.settings import DEFAULT_TAU, check_setting
-from ocbnn.rules.tokens import MOST_CHARACTERS, Token, syntax_error, tokenize
-from ocbnn.rules.words import listing, suggest
+from ocbnn.claims import read_claim
+from ocbnn.claims.settings import DEFAULT_TAU, check_setting
+from ocbnn.core.sentences import Sentence
+from ocbnn.core.words import listing, suggest
+from ocbnn.errors import RuleError, RuleSyntaxError, SettingError
+from ocbnn.language.grammar import Parser
+from ocbnn.language.tokens import MOST_CHARACTERS, Token, syntax_error, tokenize
+from ocbnn.rules.rule import RULE_NAME, Rule
 
 OPTIONS = (
-    "strength", "points", "weight", "per", "allowed", "forbidden",
-    "tau0", "tau1", "literal", "sampler",
+    "strength", "tolerance", "points", "weight", "per", "allowed", "forbidden",
+    "form", "tau0", "tau1", "literal", "sampler",
 )  # fmt: skip
 # Written out, weights get digits and `either` repeats its sides; not beyond a limit,
 # so that a rule's text can always be read again.
@@ -38,8 +40,10 @@ def parse_rule(text: str) -> Rule:
     >>> print(parse_rule("if -5 ≤ x ≤ -3 then y ~ Normal(5 - x, 0.5)"))
     if -5 <= x <= -3 then y ~ Normal(5 - x, 0.5)
 
-    Raises:
-        RuleSyntaxError: the text is no rule; the message points at the place.
+    Raises
+    ------
+    RuleSyntaxError
+        the text is not a rule; the message points at the place.
     """
     if not isinstance(text, str):
         raise RuleError(
@@ -92,49 +96,13 @@ def _rule(parser: Parser, name: str | None) -> Rule:
             )
         parser.advance()
     start = parser.here
-    claim = _claim(parser)
+    claim = read_claim(parser)
     options = _options(parser) if parser.sees("[") else {}
     parser.refuse_leftover()
     try:
         return Rule(claim, where, name, **options)
     except (RuleError, SettingError) as error:
-        raise parser.fail(str(error), start) from None
-
-
-def _claim(parser: Parser) -> Claim:
-    start = parser.here
-    node = parser.node(1)
-    if not parser.sees("~"):
-        return parser.as_condition(node, start)
-    target = parser.as_expression(node, start)
-    parser.advance()
-    first = parser.here
-    parts = [_normal(parser)]
-    while parser.sees("+"):
-        parser.advance()
-        parts.append(_normal(parser))
-    if parser.sees("and", "or"):
-        raise parser.fail(WHOLE_CLAIM)
-    means, sds, weights = zip(*parts, strict=True)
-    try:
-        return Expect(target, means, sds, weights)
-    except (RuleError, SettingError) as error:
-        raise parser.fail(str(error), first) from None
-
-
-def _normal(parser: Parser) -> tuple[Any, float, float]:
-    weight = 1.0
-    if parser.here.kind == "number":
-        weight = parser.number()
-        parser.take("*", "write `0.5*Normal(x, 0.1) + 0.5*Normal(-x, 0.1)`")
-    example = "write `y ~ Normal(5 - x, 0.5)`: a mean and a standard deviation"
-    parser.take("Normal", example)
-    parser.take("(", example)
-    mean = parser.expression()
-    parser.take(",", example)
-    sd = parser.number()
-    parser.take(")", example)
-    return mean, sd, weight
+        raise parser.fail(Sentence(error), start) from None
 
 
 def _options(parser: Parser) -> dict[str, Any]:
@@ -148,11 +116,11 @@ def _options(parser: Parser) -> dict[str, Any]:
         try:
             found[key.text] = check_setting(key.text, _value(parser, key.text))
         except SettingError as error:
-            raise parser.fail(str(error), at) from None
+            raise parser.fail(Sentence(error), at) from None
         if not parser.sees(","):
             break
         parser.advance()
-    parser.take("]", "options are separated by commas, `[strength=1e4, points=50]`")
+    parser.take("]", "options are separated by commas, `[tolerance=0.1, points=50]`")
     taus = [
         found.pop(tau, default) for tau, default in zip(_TAUS, DEFAULT_TAU, strict=True)
     ]
@@ -163,7 +131,7 @@ def _check_option(parser: Parser, key: Token, found: dict[str, Any]) -> None:
     if key.kind != "name":
         raise parser.fail(
             f"found {key} where an option belongs: brackets hold options, "
-            "`[strength=1e4]`; there is no indexing: write a column's name",
+            "`[strength=firm]`; there is no indexing: write a column's name",
             key,
         )
     if key.text not in OPTIONS:
@@ -183,7 +151,7 @@ def _value(parser: Parser, key: str) -> object:
             raise parser.fail(f"`literal` is `yes` or `no`, found {word}", word)
         return _YES[word.text]
     in_words = key == "strength" and parser.here.kind == "name"
-    if key in ("per", "sampler") or in_words:
+    if key in ("per", "sampler", "form") or in_words:
         word = parser.advance().text
         while parser.sees("-"):
             parser.advance()

@@ -10,10 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ocbnn.rules.bound import BoundRule, Forbidden
-from ocbnn.rules.evaluate import evaluate
-from ocbnn.rules.normal_form import Atom, columns
-from ocbnn.rules.tree import Binary, Column, Expression, Negate
+from ocbnn.language.affine import affine_rows
+from ocbnn.language.normal_form import Atom, columns
+from ocbnn.rules.bound import BoundRule
 
 Edges = Float[np.ndarray, " rows"]
 
@@ -21,12 +20,16 @@ Edges = Float[np.ndarray, " rows"]
 class Pieces(NamedTuple):
     """Intervals that are left of every output; whether their ends belong is not said.
 
-    Attributes:
-        low: Their lower ends, in order, -inf where there is none; nan where there are
-            fewer pieces than elsewhere.
-        high: Their upper ends.
-        is_joint: Rows at which rules say more than the pieces do: about several outputs
-            at once, or about one in a way that is not affine.
+    Attributes
+    ----------
+    low
+        Their lower ends, in order, -inf where there is none; nan where there are
+        fewer pieces than elsewhere.
+    high
+        Their upper ends.
+    is_joint
+        Rows at which rules say more than the pieces do: about several outputs
+        at once, or about one in a way that is not affine.
     """
 
     low: Float[np.ndarray, "rows outputs pieces"]
@@ -48,11 +51,11 @@ def allowed_pieces(
     taken: list[list[tuple[Edges, Edges]]] = [[] for _ in range(outputs)]
     is_joint = np.zeros(len(X), dtype=bool)
     for bound in bounds:
-        if not isinstance(bound.claim, Forbidden):
+        if bound.claim.required is None:
             continue
         inside = bound.applies(X)
-        for term in bound.claim.terms:
-            found = _forbidden(term, X, outputs)
+        for term in bound.claim.broken or ():
+            found = _forbidden(term, X)
             inside_term = inside & found.is_active
             is_joint |= inside_term & found.is_joint
             if found.output is not None:
@@ -78,7 +81,7 @@ class _Shut(NamedTuple):
     is_joint: Bool[np.ndarray, " rows"]
 
 
-def _forbidden(term: Sequence[Atom], X: np.ndarray, outputs: int) -> _Shut:
+def _forbidden(term: Sequence[Atom], X: np.ndarray) -> _Shut:
     count = len(X)
     low, high = np.full(count, -np.inf), np.full(count, np.inf)
     active, joint = np.ones(count, dtype=bool), np.zeros(count, dtype=bool)
@@ -86,63 +89,25 @@ def _forbidden(term: Sequence[Atom], X: np.ndarray, outputs: int) -> _Shut:
         if not atom.uses_outputs:
             active &= atom.holds(X, None)
     said = [atom for atom in term if atom.uses_outputs]
-    lines = [_line(atom.expr, X, outputs) for atom in said]
+    lines = [affine_rows(atom.expr, X) for atom in said]
     named = {c.index for a in said for c in columns(a.expr) if c.kind == "output"}
     if len(named) != 1 or any(line is None for line in lines):
         return _Shut(None, low, high, active, ~joint)
     (output,) = named
     for atom, line in zip(said, lines, strict=True):
         assert line is not None
-        slope, constant = line[0][:, output], line[1]
+        slope = np.broadcast_to(line.slopes.get(output, 0.0), count)
+        constant = np.broadcast_to(line.constant, count)
         joint |= ~(np.isfinite(slope) & np.isfinite(constant))
         with np.errstate(all="ignore"):
             edge = -constant / slope
         high = np.where(slope > 0, np.minimum(high, edge), high)
         low = np.where(slope < 0, np.maximum(low, edge), low)
         flat = constant < 0 if atom.strict else constant <= 0
-        active &= (slope != 0) | flat
+        # A claim without a number is not kept: nothing can be said about its row.
+        active &= (slope != 0) | flat | np.isnan(constant)
     joint |= np.isnan(low) | np.isnan(high)
     return _Shut(output, low, high, active, joint)
-
-
-def _line(
-    expr: Expression, X: np.ndarray, outputs: int
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Slopes (rows, outputs) and a constant for each row; None if it is no line."""
-    if not any(column.kind == "output" for column in columns(expr)):
-        return np.zeros((len(X), outputs)), evaluate(expr, X, None, np)
-    match expr:
-        case Column("output", index):
-            slopes = np.zeros((len(X), outputs))
-            slopes[:, index] = 1.0
-            return slopes, np.zeros(len(X))
-        case Negate(part):
-            inner = _line(part, X, outputs)
-            return None if inner is None else (-inner[0], -inner[1])
-        case Binary(op, left, right):
-            lines = _line(left, X, outputs), _line(right, X, outputs)
-            return _joined(op, *lines)
-    return None
-
-
-def _joined(
-    op: str,
-    left: tuple[np.ndarray, np.ndarray] | None,
-    right: tuple[np.ndarray, np.ndarray] | None,
-) -> tuple[np.ndarray, np.ndarray] | None:
-    if left is None or right is None:
-        return None
-    (a, b), (c, d) = left, right
-    with np.errstate(all="ignore"):
-        if op == "+":
-            return a + c, b + d
-        if op == "-":
-            return a - c, b - d
-        if op == "*" and not (a.any() and c.any()):
-            return a * d[:, None] + c * b[:, None], b * d
-        if op == "/" and not c.any():
-            return a / d[:, None], b / d
-    return None
 
 
 def _left(

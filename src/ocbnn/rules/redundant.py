@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ocbnn.rules.asked import bind_asked
+from ocbnn.core.words import listing
+from ocbnn.language.words import Label
 from ocbnn.rules.bound import BoundRule
-from ocbnn.rules.places import in_region, one_of_each_kind, where_regions_overlap
-from ocbnn.rules.possible import Judge, is_constant, is_judged
-from ocbnn.rules.words import Label, listing
+from ocbnn.rules.point_feasibility import PointFeasibility, is_constant, is_judged
+from ocbnn.rules.probe_points import in_region, one_of_each_kind, where_regions_overlap
+from ocbnn.rules.standalone import bind_standalone
 
 # Inputs of a rule's region at which it is compared with others.
 POINTS = 100
@@ -22,11 +23,16 @@ _RANKS = {"soft": 0, "firm": 1, "hard": 2}
 class Redundancy:
     """A rule that follows from others.
 
-    Attributes:
-        rule: The rule.
-        by: Those it follows from, each of them needed; none when it forbids nothing.
-        is_proved: Whether that is certain; else it was seen at `points` inputs.
-        points: How many inputs of its region were looked at.
+    Attributes
+    ----------
+    rule
+        The rule.
+    by
+        Those it follows from, each of them needed; none when it forbids nothing.
+    is_proved
+        Whether that is certain; else it was seen at `points` inputs.
+    points
+        How many inputs of its region were looked at.
     """
 
     rule: BoundRule
@@ -62,48 +68,58 @@ def find_redundant(
     Where regions are made of thresholds on single inputs and claims do not depend on
     the inputs, the answer is proved.
 
-    Args:
-        rules: Texts, rules or bound rules. Names in regions are inputs, and the one
-            other name of a claim is an output; where that is not enough, say so.
-        X: Rows of inputs: an array, or a data frame. They show where
-            to look where regions have no bounds.
-        inputs: Names of the inputs, in the order of the columns of an array.
-        outputs: Names of the outputs.
-        classes: All classes of the output, for rules about classes.
+    Parameters
+    ----------
+    rules
+        Texts, rules or bound rules. Names in regions are inputs, and the one
+        other name of a claim is an output; where that is not enough, say so.
+    X
+        Rows of inputs: an array, or a data frame. They show where
+        to look where regions have no bounds.
+    inputs
+        Names of the inputs, in the order of the columns of an array.
+    outputs
+        Names of the outputs.
+    classes
+        All classes of the output, for rules about classes.
 
-    Raises:
-        RuleError: Where it cannot be told which names are inputs, or where to look.
+    Raises
+    ------
+    RuleError
+        Where it cannot be told which names are inputs, or where to look.
 
     >>> texts = "wide: if 0 <= x <= 9 then y < 3", "near: if 1 <= x <= 2 then y < 5"
     >>> print(*[found.sentence() for found in find_redundant(texts)])
     Rule 'near' follows from 'wide' (proved): it can be left out.
     """
-    bounds, rows = bind_asked(rules, X, inputs, outputs, classes)
+    bounds, rows = bind_standalone(rules, X, inputs, outputs, classes)
     judged = [rule for rule in bounds if is_judged(rule)]
     if not judged:
         return []
-    judge, meeting = Judge(judged), where_regions_overlap(judged, rows)
-    found = []
+    feasibility, meeting = PointFeasibility(judged), where_regions_overlap(judged, rows)
+    redundancies = []
     for index, rule in enumerate(judged):
         points = np.concatenate(
             [in_region(rule, rows, POINTS), meeting[rule.applies(meeting)]]
         )
         others = [
             other
-            for other, one in enumerate(judged)
-            if other != index and _is_as_strict(one, rule)
+            for other, stricter in enumerate(judged)
+            if other != index and _is_as_strict(stricter, rule)
         ]
-        one = _redundancy(_Asked(judge, judged, index), others, points, rows)
-        if one is not None:
-            found.append(one)
-    return found
+        redundancy = _redundancy(
+            _Candidate(feasibility, judged, index), others, points, rows
+        )
+        if redundancy is not None:
+            redundancies.append(redundancy)
+    return redundancies
 
 
 @dataclasses.dataclass(frozen=True)
-class _Asked:
+class _Candidate:
     """One rule among all, and whether it follows from some of them."""
 
-    judge: Judge
+    feasibility: PointFeasibility
     rules: Sequence[BoundRule]
     index: int
 
@@ -114,7 +130,7 @@ class _Asked:
         if others:
             active = np.stack([self.rules[i].applies(points) for i in others], axis=1)
         return all(
-            self.judge.implies(
+            self.feasibility.implies(
                 [other for other, on in zip(others, row, strict=True) if on],
                 self.index,
                 x,
@@ -124,47 +140,52 @@ class _Asked:
 
 
 def _redundancy(
-    asked: _Asked, others: list[int], points: np.ndarray, rows: np.ndarray
+    candidate: _Candidate, others: list[int], points: np.ndarray, rows: np.ndarray
 ) -> Redundancy | None:
-    rule = asked.rules[asked.index]
+    rule = candidate.rules[candidate.index]
     if is_constant(rule):
-        same = [asked.rules[i] for i in others if is_constant(asked.rules[i])]
+        same = [candidate.rules[i] for i in others if is_constant(candidate.rules[i])]
         cells = one_of_each_kind([rule, *same], rows)
         if cells is not None:
             points = np.concatenate([points, cells[rule.applies(cells)]])
-    if not asked.follows(others, points):
+    if not candidate.follows(others, points):
         return None
-    needed = _needed(asked, others, points)
-    by = tuple(asked.rules[i] for i in needed)
+    needed = _needed(candidate, others, points)
+    by = tuple(candidate.rules[i] for i in needed)
     proved = False
-    if all(is_constant(one) for one in (rule, *by)):
+    if all(is_constant(other) for other in (rule, *by)):
         cells = one_of_each_kind([rule, *by], rows)
         if cells is not None:
-            proved = asked.follows(needed, cells[rule.applies(cells)])
+            proved = candidate.follows(needed, cells[rule.applies(cells)])
             if not proved:
                 return None
     return Redundancy(rule, by, proved, len(points))
 
 
-def _needed(asked: _Asked, others: list[int], points: np.ndarray) -> list[int]:
+def _needed(candidate: _Candidate, others: list[int], points: np.ndarray) -> list[int]:
     """One rule if one is enough; else all that cannot be left out one by one."""
-    if asked.follows([], points):
+    if candidate.follows([], points):
         return []
-    others = [i for i in others if asked.rules[i].applies(points).any()]
+    others = [i for i in others if candidate.rules[i].applies(points).any()]
     for other in others:
-        if asked.follows([other], points):
+        if candidate.follows([other], points):
             return [other]
     needed = list(others)
     for other in others:
         rest = [one for one in needed if one != other]
-        if asked.follows(rest, points):
+        if candidate.follows(rest, points):
             needed = rest
     return needed
 
 
-def _is_as_strict(one: BoundRule, than: BoundRule) -> bool:
-    """Whether what follows from `one` is held at least as strictly as `than` is."""
-    ranks = _RANKS[one.rule.held], _RANKS[than.rule.held]
-    return ranks[0] > ranks[1] or (
-        ranks[0] == ranks[1] and one.rule.gamma >= than.rule.gamma
-    )
+def _is_as_strict(rule: BoundRule, than: BoundRule) -> bool:
+    """Whether what follows from `rule` is held at least as strictly as `than` is."""
+    ranks = _RANKS[rule.rule.held], _RANKS[than.rule.held]
+    if ranks[0] != ranks[1]:
+        return ranks[0] > ranks[1]
+    ours, theirs = rule.claim.dial(rule.rule), than.claim.dial(than.rule)
+    if ours is None or theirs is None or rule.rule.tolerance != than.rule.tolerance:
+        return rule.rule == than.rule
+    if isinstance(ours.now, str) or isinstance(theirs.now, str):
+        return True
+    return ours.setting == theirs.setting and ours.now >= theirs.now

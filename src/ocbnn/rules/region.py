@@ -9,13 +9,13 @@ from fractions import Fraction
 import numpy as np
 
 from ocbnn.core.choices import Choices, left_of, say_choice
-from ocbnn.core.errors import DataError, RegionError
-from ocbnn.rules.affine import Affine, affine, exact_affine
-from ocbnn.rules.conditions import Condition
-from ocbnn.rules.evaluate import truth
-from ocbnn.rules.normal_form import Atom, columns, normal_form
-from ocbnn.rules.tree import Expression
-from ocbnn.rules.words import listing
+from ocbnn.core.words import listing
+from ocbnn.errors import DataError, RegionError
+from ocbnn.language.affine import Affine, affine, exact_affine
+from ocbnn.language.conditions import Condition
+from ocbnn.language.evaluate import truth
+from ocbnn.language.normal_form import Atom, columns, normal_form
+from ocbnn.language.tree import Expression
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +94,7 @@ def region_of(
 
     `choices` are groups of inputs of which exactly one is 1.
 
-    >>> from ocbnn.rules.tree import Column
+    >>> from ocbnn.language.tree import Column
     >>> x = Column("input", 0, "x")
     >>> region_of(x.between(-1, 1), ["x", "z"], "gap").box()
     (array([ -1., -inf]), array([ 1., inf]))
@@ -120,7 +120,7 @@ def region_of(
 
 def _form(expr: Expression) -> Affine | None:
     """An expression of inputs as affine, without rounding where that is possible."""
-    form = exact_affine(expr, "input")
+    form = exact_affine(expr, input=0)
     if form is None:
         return affine(expr, "input")
     largest = max((abs(form.constant / one) for one in form.slopes.values()), default=0)
@@ -129,7 +129,7 @@ def _form(expr: Expression) -> Affine | None:
 
 def _surely(atom: Atom, X: np.ndarray) -> np.ndarray:
     """Whether `f <= 0`, compared with the last number on the right side of its end."""
-    form = exact_affine(atom.expr, "input")
+    form = exact_affine(atom.expr, input=0)
     if form is None or len(form.slopes) != 1:
         return np.ones(len(X), bool)
     ((index, slope),) = form.slopes.items()

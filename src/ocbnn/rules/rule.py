@@ -1,96 +1,30 @@
 """A rule: a region, a claim about the outputs there, and how strictly it is held."""
 
 import dataclasses
-import math
 import re
-from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-from ocbnn.core.errors import RuleError
-from ocbnn.rules.conditions import Condition, as_condition
-from ocbnn.rules.settings import (
+from ocbnn.claims.base import AnyClaim, WrittenClaim
+from ocbnn.claims.settings import (
+    DEFAULT_GAMMA,
     DEFAULT_STRENGTH,
     DEFAULT_TAU,
+    Form,
+    Held,
+    Per,
+    check_form,
     check_setting,
-    positive,
 )
-from ocbnn.rules.tree import Expression, as_expression
-from ocbnn.rules.words import shorten, spell_number
+from ocbnn.core.words import shorten
+from ocbnn.errors import RuleError
+from ocbnn.language.conditions import Condition, as_condition
+from ocbnn.language.words import spell_number
 
 # Strings print as text; anything else is the user's own and is compared by identity.
 Sampler: TypeAlias = Any
-Per: TypeAlias = Literal["point", "region"]
-Held: TypeAlias = Literal["soft", "firm", "hard"]
 
 RULE_NAME = re.compile(r"[\w \-]+")
 _MOST_NAME = 200
-
-
-@dataclasses.dataclass(frozen=True)
-class Expect:
-    """The claim that an expression is normal around a mean, or one of several."""
-
-    target: Expression
-    means: tuple[Expression, ...]
-    sds: tuple[float, ...]
-    weights: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        counts = len(self.means), len(self.sds), len(self.weights)
-        if not self.means or len(set(counts)) > 1:
-            raise RuleError(
-                "each component of an expectation has one mean, one sd and one weight, "
-                f"got {counts[0]}, {counts[1]} and {counts[2]}. Write "
-                "`expect(y, [m1, m2], sd=[s1, s2], weights=[0.5, 0.5])`."
-            )
-        sds = tuple(positive(sd, "sd") for sd in self.sds)
-        weights = tuple(positive(weight, "weights") for weight in self.weights)
-        total = math.fsum(weights)
-        # Weights that already sum to one stay as written, so text round-trips exactly.
-        if abs(total - 1.0) > 1e-9:
-            weights = tuple(weight / total for weight in weights)
-        object.__setattr__(self, "sds", sds)
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "target", as_expression(self.target, "expect"))
-        means = tuple(as_expression(mean, "expect") for mean in self.means)
-        object.__setattr__(self, "means", means)
-
-    def __str__(self) -> str:
-        normals = [
-            f"Normal({mean}, {spell_number(sd)})"
-            for mean, sd in zip(self.means, self.sds, strict=True)
-        ]
-        if len(normals) > 1:
-            weights = map(spell_number, self.weights)
-            normals = [f"{w}*{n}" for w, n in zip(weights, normals, strict=True)]
-        return f"{self.target} ~ {' + '.join(normals)}"
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Custom:
-    """The user's own `log_g(xs, ys)`; equal only when it is the same function."""
-
-    log_g: Callable[..., Any]
-
-    def __post_init__(self) -> None:
-        if not callable(self.log_g):
-            raise RuleError(
-                f"`custom` needs a function `log_g(xs, ys)` of all points of the "
-                f"region at once, got {type(self.log_g).__name__}: "
-                f"{shorten(str(self.log_g))}."
-            )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Custom) and other.log_g is self.log_g
-
-    def __hash__(self) -> int:
-        return hash((Custom, id(self.log_g)))
-
-    def __str__(self) -> str:
-        return f"custom({getattr(self.log_g, '__name__', type(self.log_g).__name__)})"
-
-
-Claim: TypeAlias = Condition | Expect | Custom
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -101,12 +35,14 @@ class Rule:
     claims and a user's own sampler, which are no text.
     """
 
-    claim: Claim
+    claim: AnyClaim
     where: Condition | None = None
     name: str | None = None
     strength: float | Held = DEFAULT_STRENGTH
     points: int = 50
     weight: float | None = None
+    tolerance: float | None = None
+    form: Form | None = None
     allowed: float = 10.0
     forbidden: float = 0.01
     per: Per = "point"
@@ -118,7 +54,7 @@ class Rule:
         return f"rule({str(self)!r})"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.claim, Expect | Custom):
+        if not isinstance(self.claim, WrittenClaim):
             as_condition(self.claim, "a claim")
         if self.where is not None:
             as_condition(self.where, "where")
@@ -126,6 +62,7 @@ class Rule:
         for field in dataclasses.fields(self)[3:]:
             value = check_setting(field.name, getattr(self, field.name))
             object.__setattr__(self, field.name, value)
+        check_form(self.form, self.strength, self.tau, self.literal)
 
     @property
     def held(self) -> Held:
@@ -134,8 +71,16 @@ class Rule:
 
     @property
     def gamma(self) -> float:
-        """What a violation costs; where that is found by itself, what it starts at."""
-        return DEFAULT_STRENGTH if isinstance(self.strength, str) else self.strength
+        """The price of the paper's indicator; where it is found, what it starts at."""
+        return DEFAULT_GAMMA if isinstance(self.strength, str) else self.strength
+
+    @property
+    def is_indicator(self) -> bool:
+        """Whether it is the paper's indicator: named, or by one of its settings."""
+        if self.form is not None:
+            return self.form == "indicator"
+        priced = not isinstance(self.strength, str)
+        return priced or self.literal or self.tau != DEFAULT_TAU
 
     def _key(self) -> tuple[object, ...]:
         own = self.sampler is not None and not isinstance(self.sampler, str)
@@ -161,6 +106,8 @@ class Rule:
             else spell_number(self.strength),
             "points": str(self.points),
             "weight": "" if self.weight is None else spell_number(self.weight),
+            "tolerance": "" if self.tolerance is None else spell_number(self.tolerance),
+            "form": self.form or "",
             "allowed": spell_number(self.allowed),
             "forbidden": spell_number(self.forbidden),
             "per": self.per,

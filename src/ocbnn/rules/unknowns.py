@@ -10,9 +10,9 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from ocbnn.core.types import Along
-from ocbnn.rules.bound import BoundRule, Forbidden
-from ocbnn.rules.normal_form import Atom, Terms, replaced, slopes_in
-from ocbnn.rules.tree import Column, Expression, Number, Slope, Slot
+from ocbnn.language.normal_form import Atom, Terms, replaced, slopes_in
+from ocbnn.language.tree import Column, Expression, Number, Slope, Slot
+from ocbnn.rules.bound import BoundRule
 
 
 class Unknowns:
@@ -23,8 +23,8 @@ class Unknowns:
         self.outputs = 0
         for rule in rules:
             self.outputs = len(rule.schema.outputs)
-            if isinstance(rule.claim, Forbidden):
-                for slope in slopes_in(rule.claim.condition):
+            if rule.claim.required is not None:
+                for slope in slopes_in(rule.claim.required):
                     if slope not in self._slopes:
                         self._slopes[slope] = Column("output", self.count, str(slope))
 

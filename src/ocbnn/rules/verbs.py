@@ -15,30 +15,34 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from ocbnn.core.errors import SettingError
+from ocbnn.claims import Custom, Expect
+from ocbnn.claims.settings import Form, Held, Per, positive
 from ocbnn.core.words import shorten, suggest
-from ocbnn.rules.conditions import Condition, as_condition
-from ocbnn.rules.rule import Custom, Expect, Held, Per, Rule, Sampler
-from ocbnn.rules.settings import positive
-from ocbnn.rules.tree import as_expression
+from ocbnn.errors import SettingError
+from ocbnn.language.conditions import Condition, as_condition
+from ocbnn.language.tree import as_expression
+from ocbnn.rules.rule import Rule, Sampler
 
 
 class Settings(TypedDict, total=False):
     """How a rule is held; every verb takes these.
 
-    `strength` is γ, or a word: "soft" (the usual γ), "firm" (γ and points are found so
-    that functions keep the rule), "hard" (no exception is possible); `points` is at how
-    many inputs the rule is felt; `weight` is how often the density of an expectation or
-    class rule counts in all (left out, once per point for an expectation and once for a
-    class rule); `allowed` and `forbidden` are
-    Dirichlet α; `tau` is the soft indicator's (τ0, τ1) and `literal` drops its ¼;
-    `sampler` draws the points.
+    `strength` is "soft", "firm" (weight and points are found so that functions keep the
+    rule) or "hard" (no exception is possible); `tolerance` is how far outputs may be
+    beyond the edge, give or take, in the units that are compared; `points` is at how
+    many inputs the rule is evaluated, and `weight` how often it counts in all (left
+    out, once per point, and a class rule once); `allowed` and `forbidden` are Dirichlet
+    α; `sampler` draws the points. `form="indicator"` is the paper's density of what is
+    forbidden: a number for `strength` is its γ, `tau` the soft indicator's (τ0, τ1),
+    and `literal` drops its ¼.
     """
 
     name: str | None
     strength: float | Held
     points: int
     weight: float | None
+    tolerance: float | None
+    form: Form | None
     allowed: float
     forbidden: float
     per: Per
@@ -87,16 +91,27 @@ def expect(
 
 
 def custom(
-    log_g: Callable[..., Any], where: object = None, **settings: Unpack[Settings]
+    log_g: Callable[..., Any],
+    where: object = None,
+    *,
+    holds: Any = None,
+    **settings: Unpack[Settings],
 ) -> Rule:
     """Add your own differentiable `log_g(xs, ys)`, possibly improper.
 
     It gets all points of the region at once, `xs` (points, inputs) and `ys`
-    (points, outputs), as JAX arrays, and returns a scalar to be added to the log
-    density. It prints as `custom(name of the function)`, for reading only: a function
-    is no text, so it does not parse back.
+    (points, outputs), as JAX arrays in your units, and returns a scalar to be added to
+    the log density. Points of your own (`sampler=array`) come in the order they were
+    given. With a parameter called `function` it is also given the function itself,
+    which maps one input to its outputs: for slopes, sums and values elsewhere.
+
+    `holds(xs, ys)`, in NumPy, says for each point whether the outputs keep the rule;
+    with it, `check_rules` can tell how often they do.
+
+    The rule prints as `custom(name of the function)`, for reading only: a function is
+    not text, so it does not parse back.
     """
-    return Rule(Custom(log_g), _region(where), **_known(settings))
+    return Rule(Custom(log_g, holds), _region(where), **_known(settings))
 
 
 def _known(settings: Settings) -> Settings:

@@ -7,7 +7,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from ocbnn.core.errors import StorageError
+from ocbnn.errors import StorageError
 
 KINDS = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -20,8 +20,10 @@ _MOST_AXES = 32
 def encode_arrays(arrays: Mapping[str, object]) -> bytes:
     """Arrays as the bytes of a safetensors file.
 
-    Raises:
-        StorageError: When one is not an array of plain numbers.
+    Raises
+    ------
+    StorageError
+        When one is not an array of plain numbers.
     """
     data = save({name: _plain(name, one) for name, one in arrays.items()})
     if _header_size(data) > _MOST_HEADER:
@@ -34,8 +36,10 @@ def encode_arrays(arrays: Mapping[str, object]) -> bytes:
 def decode_arrays(data: bytes, place: str) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file.
 
-    Raises:
-        StorageError: When the file is not one that `encode_arrays` could have written.
+    Raises
+    ------
+    StorageError
+        When the file is not one that `encode_arrays` could have written.
     """
     # The header is measured first: it alone says how much there is to read.
     if len(data) < 8 or not 2 <= _header_size(data) <= min(_MOST_HEADER, len(data) - 8):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ocbnn.core.errors import StorageError
+from ocbnn.errors import StorageError
 from ocbnn.storage import arrays as safetensors, document as json
 from ocbnn.storage.files import (
     TEMPORARY,
@@ -39,9 +39,12 @@ _AnyPath = str | os.PathLike[str]
 class Bundle:
     """What was read.
 
-    Attributes:
-        document: Plain values: text, numbers, lists, and objects with text as keys.
-        arrays: Arrays by name. They may be read-only.
+    Attributes
+    ----------
+    document
+        Plain values: text, numbers, lists, and objects with text as keys.
+    arrays
+        Arrays by name. They may be read-only.
     """
 
     document: dict[str, Any]
@@ -53,13 +56,19 @@ def write_bundle(
 ) -> None:
     """Write a bundle, whole or not at all; one that is there is replaced.
 
-    Args:
-        path: A folder, or one file when the name ends in `.ocbnn`.
-        document: Plain values that JSON can say.
-        arrays: Arrays of numbers by name.
+    Parameters
+    ----------
+    path
+        A folder, or one file when the name ends in `.ocbnn`.
+    document
+        Plain values that JSON can say.
+    arrays
+        Arrays of numbers by name.
 
-    Raises:
-        StorageError: When it cannot be written; what was there is still there.
+    Raises
+    ------
+    StorageError
+        When it cannot be written; what was there is still there.
     """
     path = Path(path)
     text, numbers = json.encode_document(document), safetensors.encode_arrays(arrays)
@@ -80,12 +89,17 @@ def write_bundle(
 def read_bundle(path: _AnyPath, *, most_bytes: int = MOST_BYTES) -> Bundle:
     """Read a bundle. Nothing in it is run, and nothing is believed unchecked.
 
-    Args:
-        path: A folder, or one file.
-        most_bytes: A larger file is refused before it is read.
+    Parameters
+    ----------
+    path
+        A folder, or one file.
+    most_bytes
+        A larger file is refused before it is read.
 
-    Raises:
-        StorageError: When it is missing, damaged, changed, or no bundle at all.
+    Raises
+    ------
+    StorageError
+        When it is missing, damaged, changed, or no bundle at all.
     """
     path = Path(path)
     if not path.exists():

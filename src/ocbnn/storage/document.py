@@ -4,7 +4,8 @@ import json
 import math
 from typing import Any
 
-from ocbnn.core.errors import StorageError
+from ocbnn.core.words import shorten
+from ocbnn.errors import StorageError
 
 FORMAT, VERSION = "ocbnn bundle", 1
 MOST_BYTES = 16 * 2**20
@@ -14,8 +15,10 @@ _DEEPEST = 64
 def encode_document(content: dict[str, Any]) -> bytes:
     """The document as UTF-8 text, with its format and version around it.
 
-    Raises:
-        StorageError: When it holds something that JSON cannot say exactly.
+    Raises
+    ------
+    StorageError
+        When it holds something that JSON cannot say exactly.
     """
     whole = {"format": FORMAT, "version": VERSION, "content": content}
     _check(whole, "the document")
@@ -35,8 +38,10 @@ def encode_document(content: dict[str, Any]) -> bytes:
 def decode_document(data: bytes, place: str) -> dict[str, Any]:
     """The content of a document.
 
-    Raises:
-        StorageError: When it is not one that `encode_document` could have written.
+    Raises
+    ------
+    StorageError
+        When it is not one that `encode_document` could have written.
     """
     try:
         whole = json.loads(
@@ -155,5 +160,4 @@ def _finite(text: str) -> float:
 
 
 def _short(value: object) -> str:
-    said = repr(value)
-    return said if len(said) <= 60 else f"{said[:57]}..."
+    return shorten(repr(value), 60)

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from ocbnn.core.errors import StorageError
+from ocbnn.errors import StorageError
 
 TEMPORARY = ".tmp"
 _WINDOWS_BINARY = getattr(os, "O_BINARY", 0)
@@ -18,8 +18,10 @@ _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file so that others see all of the old one or all of the new one.
 
-    Raises:
-        StorageError: When it cannot be written; what was there is still there.
+    Raises
+    ------
+    StorageError
+        When it cannot be written; what was there is still there.
     """
     path = Path(path)
     with explained(path, "written"):
@@ -52,8 +54,10 @@ def sync_folder(folder: Path) -> None:
 def read_file(path: Path, most: int) -> bytes:
     """The bytes of a plain file.
 
-    Raises:
-        StorageError: When it is a link or no plain file, or larger than `most`.
+    Raises
+    ------
+    StorageError
+        When it is a link or no plain file, or larger than `most`.
     """
     with explained(path, "read"):
         if path.is_symlink():

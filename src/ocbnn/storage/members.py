@@ -7,7 +7,7 @@ It has the form that `sha256sum -c` reads.
 import hashlib
 import re
 
-from ocbnn.core.errors import StorageError
+from ocbnn.errors import StorageError
 
 LIST = "SHA256SUMS"
 MOST_LIST_BYTES = 1024
@@ -38,8 +38,10 @@ def is_member(name: str) -> bool:
 def listed(data: bytes, place: str) -> tuple[dict[str, str], str, str]:
     """Checksums by name, and the names of the document and of the arrays.
 
-    Raises:
-        StorageError: When the list does not name one of each.
+    Raises
+    ------
+    StorageError
+        When the list does not name one of each.
     """
     try:
         lines = data.decode("ascii").splitlines()

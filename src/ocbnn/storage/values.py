@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ocbnn.core.errors import StorageError
+from ocbnn.core.sentences import Sentence
+from ocbnn.errors import StorageError
 
 # Knows further kinds of value: a tagged object, or None where it does not know.
 Teller = Callable[[object, str], dict[str, Any] | None]
@@ -30,14 +31,18 @@ def to_plain(value: object, place: str, tell: Teller | None = None) -> Any:
     >>> to_plain((1, "a"), "here")
     {'$tuple': [1, 'a']}
 
-    Raises:
-        NotPlainError: When it is something else; `place` is named.
+    Raises
+    ------
+    NotPlainError
+        When it is something else; `place` is named.
     """
     told = None if tell is None else tell(value, place)
     if told is not None:
         return told
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, Sentence):
+        value = str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return {"$float": repr(value)}
     if value is None or type(value) in (bool, int, float, str):

@@ -6,7 +6,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO
 
-from ocbnn.core.errors import StorageError
+from ocbnn.errors import StorageError
 from ocbnn.storage.files import explained
 from ocbnn.storage.members import LIST, Members, is_member
 
@@ -43,8 +43,10 @@ def starts_like_bundle(path: Path) -> bool:
 def unzip_members(path: Path, most: int) -> Members:
     """The members of a zip.
 
-    Raises:
-        StorageError: When the file is no zip, or holds anything but a bundle's members.
+    Raises
+    ------
+    StorageError
+        When the file is no zip, or holds anything but a bundle's members.
     """
     with explained(path, "read"), path.open("rb") as raw:
         try:

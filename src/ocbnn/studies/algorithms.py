@@ -28,7 +28,7 @@ from ocbnn.inference import (
     Plan,
     WarmStart,
 )
-from ocbnn.inference.progress import Reporter, Together, make_reporter
+from ocbnn.inference.progress import ProgressReporter, SubtaskReporter, make_reporter
 from ocbnn.metrics import mean_log_likelihood
 from ocbnn.studies import uci as tables
 from ocbnn.studies.base import Headline, Outcome, Request, Result, Study, summed_up
@@ -121,16 +121,16 @@ class AlgorithmStudy(Study):
         started = time.monotonic()
         quiet = dataclasses.replace(request, progress=False)
         count = 1 if request.quick else SPLITS
-        found: Result = {}
+        problems: Result = {}
         with make_reporter(request.progress) as bar:
             bar.begin(
                 f"{self.name}, {len(TOYS)} figures and {len(TABLES)} tables", None
             )
             for toy in TOYS.values():
-                found[toy.name] = run_toy(toy, self._small, quiet, bar)
+                problems[toy.name] = run_toy(toy, self._small, quiet, bar)
             for name in TABLES:
-                seeds = [request.seed + one for one in range(count)]
-                found[name] = run_table(name, seeds, self._large, bar, request.quick)
+                seeds = [request.seed + split for split in range(count)]
+                problems[name] = run_table(name, seeds, self._large, bar, request.quick)
             bar.finish("done")
         numbers: Result = {
             "paper": {"figure": "every algorithm on every problem"},
@@ -140,14 +140,14 @@ class AlgorithmStudy(Study):
                 "small": {key: repr(plan) for key, plan in self._small.items()},
                 "large": {key: repr(plan) for key, plan in self._large.items()},
             },
-            "models": {"bnn": {}, "ocbnn": found},
+            "models": {"bnn": {}, "ocbnn": problems},
         }
         return Outcome(numbers, {}, time.monotonic() - started)
 
     def tables(self, result: Result) -> list[Table]:
         """One for each problem."""
-        found = result["models"]["ocbnn"]
-        return [_table(name, algorithms) for name, algorithms in found.items()]
+        problems = result["models"]["ocbnn"]
+        return [_table(name, algorithms) for name, algorithms in problems.items()]
 
     def headline(self, result: Result) -> Headline:
         """Nothing: algorithms are compared, not models."""
@@ -155,44 +155,50 @@ class AlgorithmStudy(Study):
 
     def line(self, result: Result) -> str:
         """How many fits there were."""
-        found = result["models"]["ocbnn"]
-        fits = sum(len(algorithms) for algorithms in found.values())
+        problems = result["models"]["ocbnn"]
+        fits = sum(len(algorithms) for algorithms in problems.values())
         return f"{fits} pairs of a problem and an algorithm; see table.md"
 
 
 def run_toy(
-    toy: Toy, plans: Mapping[str, Plan], request: Request, bar: Reporter | None = None
+    toy: Toy,
+    plans: Mapping[str, Plan],
+    request: Request,
+    bar: ProgressReporter | None = None,
 ) -> dict[str, Result]:
     """Every algorithm on one synthetic problem, beside the study's own best one."""
     grid = view_grid(toy, 201)
     reference = _spread(
         _fit_toy(toy, toy.plans["best"], request, bar, "reference"), grid
     )
-    found = {}
+    numbers = {}
     for label, plan in plans.items():
         model = _fit_toy(toy, plan, request, bar, label)
-        found[label] = toy_numbers(toy, model, reference, grid)
-    return found
+        numbers[label] = toy_numbers(toy, model, reference, grid)
+    return numbers
 
 
 def _fit_toy(
-    toy: Toy, plan: Plan, request: Request, bar: Reporter | None, label: str
+    toy: Toy, plan: Plan, request: Request, bar: ProgressReporter | None, label: str
 ) -> Model:
-    progress = Together(bar, f"{toy.name}, {label}") if bar else False
+    progress = SubtaskReporter(bar, f"{toy.name}, {label}") if bar else False
     plan = smaller_still(plan) if request.quick else plan
-    asked = dataclasses.replace(request, progress=progress)
-    return fit_toy(toy, plan, asked, with_rules=True)
+    # Algorithms are compared on the paper's own densities, whatever the preset.
+    papers = dataclasses.replace(request, progress=progress, preset="paper")
+    return fit_toy(toy, plan, papers, with_rules=True)
 
 
 def toy_numbers(toy: Toy, model: Model, reference: float, grid: np.ndarray) -> Result:
     """What the table says of one algorithm on one synthetic problem."""
-    said = measure(toy, model)
+    measures = measure(toy, model)
     return {
-        "rmse": said.get("train_rmse"),
-        "accuracy": said.get("train_accuracy"),
+        "rmse": measures.get("train_rmse"),
+        "accuracy": measures.get("train_accuracy"),
         "log_likelihood": _log_likelihood(toy, model),
         "spread": _spread(model, grid) / reference,
-        **_common(model, said["violation"], said["ess_min"], said["rhat_max"]),
+        **_common(
+            model, measures["violation"], measures["ess_min"], measures["rhat_max"]
+        ),
     }
 
 
@@ -234,35 +240,39 @@ def run_table(
     name: str,
     seeds: list[int],
     plans: Mapping[str, Plan],
-    bar: Reporter | None = None,
+    bar: ProgressReporter | None = None,
     quick: bool = False,
 ) -> dict[str, Result]:
     """Every algorithm on some splits of one table: means and spreads over splits."""
-    found = {}
+    numbers = {}
     for label, plan in plans.items():
         sized = smaller_still(plan) if quick else plan
         splits = [table_numbers(name, seed, sized, bar, label) for seed in seeds]
-        found[label] = summed_up(splits)
-    return found
+        numbers[label] = summed_up(splits)
+    return numbers
 
 
 def table_numbers(
-    name: str, seed: int, plan: Plan, bar: Reporter | None = None, label: str = ""
+    name: str,
+    seed: int,
+    plan: Plan,
+    bar: ProgressReporter | None = None,
+    label: str = "",
 ) -> Result:
     """What the table says of one algorithm on one split of one table."""
     table = uci(name)
     train, test = split(len(table.y), seed)
-    progress = Together(bar, f"{name}, split {seed}, {label}") if bar else False
+    progress = SubtaskReporter(bar, f"{name}, split {seed}, {label}") if bar else False
     model = tables.fit(name, table, train, seed, plan, with_rules=True, noise="infer",
                        progress=progress)  # fmt: skip
     X, y = table.X[test], table.y[test]
-    said = tables.measure(model, tables.bind_all(name, table), X, y)
+    measures = tables.measure(model, tables.bind_all(name, table), X, y)
     verdict = model.judge_at(X)
     return {
-        "rmse": said["rmse"],
-        "log_likelihood": said["log_likelihood"],
-        "coverage": said["coverage"],
-        **_common(model, said["violation"], verdict.ess_min, verdict.rhat_max),
+        "rmse": measures["rmse"],
+        "log_likelihood": measures["log_likelihood"],
+        "coverage": measures["coverage"],
+        **_common(model, measures["violation"], verdict.ess_min, verdict.rhat_max),
     }
 
 
@@ -285,18 +295,20 @@ def smaller_still(plan: Plan) -> Plan:
     return dataclasses.replace(plan, chains=2, warmup=200, draws=50, **changes)
 
 
-def _table(name: str, found: dict[str, Result]) -> Table:
+def _table(name: str, algorithms: dict[str, Result]) -> Table:
     kept = {
         key: head
         for key, head in _HEADS.items()
-        if any(one.get(key) is not None for one in found.values())
+        if any(numbers.get(key) is not None for numbers in algorithms.values())
     }
-    cell = lambda one, key, digits: (
-        spread(one, key, digits) if key in _SCORES else number(one.get(key), digits)
+    cell = lambda numbers, key, digits: (
+        spread(numbers, key, digits)
+        if key in _SCORES
+        else number(numbers.get(key), digits)
     )
     rows = tuple(
-        (label, *(cell(one, key, digits) for key, (_, digits) in kept.items()))
-        for label, one in found.items()
+        (label, *(cell(numbers, key, digits) for key, (_, digits) in kept.items()))
+        for label, numbers in algorithms.items()
     )
     what = TOYS[name].figure if name in TOYS else "mean ± deviation over splits"
     return Table(f"{name}: {what}", ("", *(head for head, _ in kept.values())), rows)

@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ocbnn.estimators import OCBNNClassifier, OCBNNRegressor
+from ocbnn.inference.progress import Progress
 from ocbnn.studies.tables import Table
 
 PRESETS = ("paper", "best")
@@ -25,18 +26,24 @@ Model = TypeVar("Model", bound=OCBNNClassifier | OCBNNRegressor)
 class Request:
     """What a person asked for.
 
-    Attributes:
-        preset: `paper` for the paper's settings, `best` for what we would advise.
-        seed: Decides every random number.
-        quick: A smaller run.
-        progress: True, False, "auto" or a reporter.
-        data: A folder of one's own recordings, in the place of those that ship.
+    Attributes
+    ----------
+    preset
+        `paper` for the paper's settings, `best` for what we would advise.
+    seed
+        Decides every random number.
+    quick
+        A smaller run.
+    progress
+        True, False, "auto" or a reporter.
+    data
+        A folder of one's own recordings, instead of those that ship.
     """
 
     preset: str = "best"
     seed: int = 0
     quick: bool = False
-    progress: object = False
+    progress: Progress = False
     data: Path | None = None
 
 
@@ -44,10 +51,14 @@ class Request:
 class Outcome:
     """What a study found.
 
-    Attributes:
-        numbers: What `result.json` holds beside the name, versions and times.
-        figures: Figures by file name.
-        fit_seconds: How long the fits took.
+    Attributes
+    ----------
+    numbers
+        What `result.json` holds beside the name, versions and times.
+    figures
+        Figures by file name.
+    fit_seconds
+        How long the fits took.
     """
 
     numbers: Result

@@ -7,17 +7,17 @@ training rows in the rule's region and without them, with the rule and without i
 import dataclasses
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.model_selection import StratifiedGroupKFold
 
-from ocbnn.core.errors import DataError
 from ocbnn.datasets.clinical import ClinicalTable, clinical_windows, impute
+from ocbnn.errors import DataError
 from ocbnn.estimators import OCBNNClassifier
 from ocbnn.inference import SVGD
-from ocbnn.inference.progress import Reporter, Together, make_reporter
+from ocbnn.inference.progress import ProgressReporter, SubtaskReporter, make_reporter
 from ocbnn.rules import BoundRule, Schema, bind, parse_rule
 from ocbnn.studies.base import (
     Headline,
@@ -44,7 +44,7 @@ Rows = Float[np.ndarray, "rows features"]
 class Settings:
     """How a preset fits: everything the paper leaves open is chosen here."""
 
-    weight_prior: str
+    weight_prior: Literal["fan-in", "isotropic"]
     learning_rate: float
     rule: str
 
@@ -136,7 +136,7 @@ def _run_fold(
     plan: SVGD,
     seed: int,
     index: int,
-    bar: Reporter,
+    bar: ProgressReporter,
 ) -> Result:
     bound = bind(
         parse_rule(settings.rule), Schema(table.names, ("action",), (ACT, "not"))
@@ -156,7 +156,7 @@ def _run_fold(
                 inference=plan,
                 batch_size=_BATCH,
                 random_state=1000 * seed + index,
-                progress=Together(bar, f"fold {index + 1}, {case}, {key}"),
+                progress=SubtaskReporter(bar, f"fold {index + 1}, {case}, {key}"),
             )
             finished(model.fit(*fold.train))
             found[key][case] = {

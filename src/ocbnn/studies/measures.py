@@ -10,7 +10,7 @@ import numpy as np
 from ocbnn.estimators import OCBNNClassifier, OCBNNRegressor
 from ocbnn.metrics import rmse
 from ocbnn.metrics.rules import broken
-from ocbnn.rules import AllowedClasses, BoundRule, Schema, bind
+from ocbnn.rules import BoundRule, Schema, bind
 from ocbnn.studies.toys import Toy
 
 GRID = 400
@@ -70,12 +70,13 @@ def _regression_numbers(toy: Toy, model: OCBNNRegressor) -> Numbers:
 def _class_numbers(toy: Toy, model: OCBNNClassifier) -> Numbers:
     shares, allowed = [], []
     for bound in bound_rules(toy):
-        if not isinstance(bound.claim, AllowedClasses):
+        if bound.claim.allowed is None:
             continue
         grid = region_grid(bound)
         probabilities = model.predict_proba(grid)
-        shares.append(~bound.holds(grid, model._chosen(grid, probabilities)))
-        allowed.append(probabilities[:, list(bound.claim.mask)].sum(axis=1))
+        chosen = model.fitted_.chosen(grid, probabilities)
+        shares.append(~bound.holds(grid, chosen))
+        allowed.append(probabilities[:, list(bound.claim.allowed)].sum(axis=1))
     return {
         "train_accuracy": float(model.score(toy.X, toy.y)),
         "violation": float(np.concatenate(shares).mean()),

@@ -87,14 +87,22 @@ def bent_line(problem: Problem, *, stops: bool) -> Applied:
 class Preset:
     """How a preset models the motions.
 
-    Attributes:
-        settings: Of the model, given the problem and whether it has the rule.
-        options: Of the rule, as text.
-        sampler: Where the rule is felt.
-        plan: How it infers.
-        quick: The same for a quick look.
-        truncate: Whether the rule limits observations, too.
-        remark: What a reader of the result should know.
+    Attributes
+    ----------
+    settings
+        Of the model, given the problem and whether it has the rule.
+    options
+        Of the rule, as text.
+    sampler
+        Where the rule is felt.
+    plan
+        How it infers.
+    quick
+        The same for a quick look.
+    truncate
+        Whether the rule limits observations, too.
+    remark
+        What a reader of the result should know.
     """
 
     settings: Callable[[Problem, bool], dict[str, Any]]

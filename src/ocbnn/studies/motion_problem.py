@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.linear_model import Ridge
 
-from ocbnn.core.errors import DataError
 from ocbnn.core.types import Inputs, RandomKey
 from ocbnn.datasets.kratzer import load_kratzer
 from ocbnn.datasets.motion import (
@@ -21,6 +20,7 @@ from ocbnn.datasets.motion import (
     load_reaches,
     make_states,
 )
+from ocbnn.errors import DataError
 from ocbnn.rules import Rule, parse_rule
 
 HORIZON = 20
@@ -30,13 +30,20 @@ HORIZON = 20
 class Problem:
     """One random split.
 
-    Attributes:
-        train: States to learn from.
-        test: States to predict from, as the sensor sees them.
-        limits: The least and the greatest angle over all motions.
-        joints: Names of the angles.
-        motions: The test motions, for figures.
-        noise: Error of each angle on a training reach that was left out.
+    Attributes
+    ----------
+    train
+        States to learn from.
+    test
+        States to predict from, as the sensor sees them.
+    limits
+        The least and the greatest angle over all motions.
+    joints
+        Names of the angles.
+    motions
+        The test motions, for figures.
+    noise
+        Error of each angle on a training reach that was left out.
     """
 
     train: States

@@ -28,17 +28,19 @@ def write_index(out: Path, studies: Mapping[str, Study]) -> Path:
         if (out / name / "result.json").is_file()
     }
     page = files("ocbnn.studies").joinpath("index.html").read_text()
-    rows = tuple(_overview(studies[name], one) for name, one in results.items())
+    rows = tuple(_overview(studies[name], result) for name, result in results.items())
     links = "".join(f'<a href="#{safe(name)}">{safe(name)}</a>\n' for name in results)
-    sections = [_section(studies[name], one) for name, one in results.items()]
+    sections = [_section(studies[name], result) for name, result in results.items()]
     versions = {
-        key: one for r in results.values() for key, one in r["versions"].items()
+        key: version for r in results.values() for key, version in r["versions"].items()
     }
     text = Template(page).substitute(
         links=links,
         overview=Table("All studies in this folder", _HEADS, rows).html(),
         sections="\n".join(sections),
-        versions=safe(", ".join(f"{key} {one}" for key, one in versions.items())),
+        versions=safe(
+            ", ".join(f"{key} {version}" for key, version in versions.items())
+        ),
     )
     path = out / "index.html"
     path.write_text(text)
@@ -57,13 +59,13 @@ def _section(study: Study, result: Result) -> str:
     quick = " Quick: a smaller run than the study calls for." * result["quick"]
     rules = "".join(f"<li><code>{safe(rule)}</code></li>" for rule in result["rules"])
     figures = "".join(
-        f'<figure><img src="{name}/{safe(one)}.png" alt="{safe(one)}: with and without '
-        f'rules"></figure>'
-        for one in result["figures"]
+        f'<figure><img src="{name}/{safe(figure)}.png" alt="{safe(figure)}: with and '
+        f'without rules"></figure>'
+        for figure in result["figures"]
     )
     remark = f"<p>{safe(result['remark'])}</p>" if result["remark"] else ""
-    said = result["paper"].get("claim")
-    claim = f"<p>The paper's point: {safe(said)}.</p>" if said else ""
+    point = result["paper"].get("claim")
+    claim = f"<p>The paper's point: {safe(point)}.</p>" if point else ""
     tables = "".join(table.html() for table in study.tables(result))
     verdicts = "".join(
         f"<li>{label}: {safe(result['models'][key]['verdict'])}</li>"

@@ -4,12 +4,11 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from ocbnn.core.errors import SettingError
+from ocbnn.core.plain import plain
 from ocbnn.core.versions import library_versions
+from ocbnn.errors import SettingError
+from ocbnn.inference.progress import Progress
 from ocbnn.plots.style import save
 from ocbnn.studies.algorithms import AlgorithmStudy
 from ocbnn.studies.base import PRESETS, Request, Result, Study
@@ -60,7 +59,7 @@ def reproduce(
     out: Path = Path("results"),
     quick: bool = False,
     data: Path | None = None,
-    progress: object = False,
+    progress: Progress = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[Result]:
     """Run a study, or several, and write results, figures, tables and a page.
@@ -68,23 +67,37 @@ def reproduce(
     The page, `index.html`, shows every study whose result is in the folder, also those
     of earlier runs.
 
-    Args:
-        name: A study, or `toys`, or `all` for those of the paper.
-        preset: `paper` for the paper's settings, `best` for what we would advise.
-        seed: Decides every random number.
-        out: Folder for `NAME/result.json`, the tables and the figures.
-        quick: A smaller run, said so in the result.
-        data: A folder of one's own recordings: MIMIC-III's tables for `table1`,
-            `mocap.hdf5` and `segment.hdf5` for `table2` and `fig3`.
-        progress: True, False, "auto" or a reporter.
-        say: Called with a line for people after each study.
+    Parameters
+    ----------
+    name
+        A study, or `toys`, or `all` for those of the paper.
+    preset
+        `paper` for the paper's settings, `best` for what we would advise.
+    seed
+        Decides every random number.
+    out
+        Folder for `NAME/result.json`, the tables and the figures.
+    quick
+        A smaller run, said so in the result.
+    data
+        A folder of one's own recordings: MIMIC-III's tables for `table1`,
+        `mocap.hdf5` and `segment.hdf5` for `table2` and `fig3`.
+    progress
+        True, False, "auto" or a reporter.
+    say
+        Called with a line for people after each study.
 
-    Returns:
+    Returns
+    -------
+    list[Result]
         The contents of each `result.json`.
 
-    Raises:
-        SettingError: No such study or preset.
-        KeyboardInterrupt: Stopped; the studies finished before are written.
+    Raises
+    ------
+    SettingError
+        No such study or preset.
+    KeyboardInterrupt
+        Stopped; the studies finished before are written.
     """
     if preset not in PRESETS:
         raise SettingError(
@@ -113,7 +126,7 @@ def _run(study: Study, request: Request, folder: Path) -> Result:
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in outcome.figures.items():
         save(figure, folder / name)
-    result = finite(
+    result = plain(
         {
             "study": study.name,
             "preset": request.preset,
@@ -141,14 +154,3 @@ def _line(study: Study, result: Result) -> str:
     quick = ", quick" if result["quick"] else ""
     head = f"{study.name} ({result['preset']}{quick})"
     return f"{head}: {study.line(result)} [{result['seconds']['total']:.0f} s]"
-
-
-def finite(value: Any) -> Any:
-    """Numbers that JSON can hold: not-a-number becomes null."""
-    if isinstance(value, dict):
-        return {k: finite(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [finite(v) for v in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

@@ -17,17 +17,17 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ocbnn.core.errors import InferenceWarning
-from ocbnn.estimators import OCBNNRegressor, certify
-from ocbnn.estimators.certificates.certificate import RuleCertificate
+from ocbnn.certificates.certificate import RuleCertificate
+from ocbnn.errors import InferenceWarning
+from ocbnn.estimators import OCBNNClassifier, OCBNNRegressor, certify
 from ocbnn.inference import NUTS, SVGD
-from ocbnn.networks.mlp import Layer
+from ocbnn.language.intervals import Interval
+from ocbnn.networks.mlp import MLP, Layer
 from ocbnn.plots.shading import shade_rules
 from ocbnn.plots.style import BLUE, GREY, HUES, INK, RED, figure, legend, tidy
 from ocbnn.proofs.bounds import Functionals, bound_network
 from ocbnn.proofs.search import HOLDS, leaves
 from ocbnn.proofs.shapes import SHAPES
-from ocbnn.rules.intervals import Interval
 from ocbnn.studies.base import Headline, Outcome, Request, Result, Study, finished
 from ocbnn.studies.motion_problem import limits_rule, load_motions, make_problem
 from ocbnn.studies.tables import Table, number
@@ -78,7 +78,7 @@ class SureStudy(Study):
         numbers: Result = {
             "paper": {"figure": "not in the paper", "claim": ""},
             "remark": "One rule held in three ways, and what can be proved of each.",
-            "rules": [_RULE.format(one) for one in _STRENGTHS.values()],
+            "rules": [_RULE.format(strength) for strength in _STRENGTHS.values()],
             "models": {"bnn": {}, "ocbnn": {**here, **toys, **motion}},
         }
         figures = {
@@ -92,8 +92,8 @@ class SureStudy(Study):
     def tables(self, result: Result) -> list[Table]:
         """What was proved of each model."""
         rows = tuple(
-            (name, *(number(one.get(key)) for key in _LABELS))
-            for name, one in result["models"]["ocbnn"].items()
+            (name, *(number(numbers.get(key)) for key in _LABELS))
+            for name, numbers in result["models"]["ocbnn"].items()
         )
         return [Table("sure: what was proved", ("", *_LABELS.values()), rows)]
 
@@ -104,8 +104,8 @@ class SureStudy(Study):
 
     def line(self, result: Result) -> str:
         """What is proved to hold, in each strength."""
-        found = result["models"]["ocbnn"]
-        shares = (f"{word} {found[word]['holds']:.0%}" for word in _STRENGTHS)
+        models = result["models"]["ocbnn"]
+        shares = (f"{word} {models[word]['holds']:.0%}" for word in _STRENGTHS)
         return "draws proved to keep the rule everywhere: " + ", ".join(shares)
 
 
@@ -113,6 +113,7 @@ def _fit(word: str, request: Request) -> OCBNNRegressor:
     model = OCBNNRegressor(
         _RULE.format(_STRENGTHS[word]),
         hidden=(10,),
+        weight_prior="fan-in",
         noise=0.05,
         inference=smaller(_PLAN) if request.quick else _PLAN,
         random_state=request.seed,
@@ -121,8 +122,11 @@ def _fit(word: str, request: Request) -> OCBNNRegressor:
     return finished(model.fit(_X, _Y))
 
 
-def _numbers(found: RuleCertificate) -> Result:
-    whole = {**found.to_dict(), "boxes": found.boxes / found.status.size}
+def _numbers(certificate: RuleCertificate) -> Result:
+    whole = {
+        **certificate.to_dict(),
+        "boxes": certificate.boxes / certificate.status.size,
+    }
     return {key: whole[key] for key in (*_LABELS, "draws", "decided_places")}
 
 
@@ -132,14 +136,14 @@ def _error(model: OCBNNRegressor) -> float:
 
 def _toys(request: Request) -> Result:
     """Certificates of the paper's synthetic problems."""
-    found = {}
+    numbers = {}
     for toy in TOYS.values():
         plan = smaller(toy.plans[request.preset])
         model = fit_toy(toy, plan, request, with_rules=True)
         for rule in _proved(model):
             name = toy.name if len(toy.rules) == 1 else f"{toy.name}: {rule.rule}"
-            found[name] = _numbers(rule)
-    return found
+            numbers[name] = _numbers(rule)
+    return numbers
 
 
 def _motion(request: Request) -> Result:
@@ -149,19 +153,22 @@ def _motion(request: Request) -> Result:
         limits_rule(problem, "points=50"),
         outputs=problem.joints,
         hidden=(100, 100),
+        weight_prior="fan-in",
         inference=SVGD(particles=50, iterations=1000),
         random_state=request.seed,
         progress=request.progress,
     ).fit(problem.train.X, problem.train.Y)
-    found = _proved(finished(model), at=problem.test.X, tolerance=_TOLERANCE)
-    return _numbers(found[0])
+    certificates = _proved(finished(model), at=problem.test.X, tolerance=_TOLERANCE)
+    return _numbers(certificates[0])
 
 
-def _proved(model: Any, **where: Any) -> tuple[RuleCertificate, ...]:
-    found = certify(model, draws="all", **where)
-    if found.stopped:
+def _proved(
+    model: OCBNNRegressor | OCBNNClassifier, **where: Any
+) -> tuple[RuleCertificate, ...]:
+    certificate = certify(model, draws="all", **where)
+    if certificate.stopped:
         raise KeyboardInterrupt("stopped while proving")
-    return found.rules
+    return certificate.rules
 
 
 def _axes(model: OCBNNRegressor) -> tuple[Figure, Axes]:
@@ -173,18 +180,18 @@ def _axes(model: OCBNNRegressor) -> tuple[Figure, Axes]:
     return fig, ax
 
 
-def _draws(model: OCBNNRegressor, found: RuleCertificate) -> Figure:
+def _draws(model: OCBNNRegressor, certificate: RuleCertificate) -> Figure:
     """Functions that keep the rule everywhere, and those that do not."""
     fig, ax = _axes(model)
-    values = model._predictive.functions(_GRID[:, None])[..., 0]
-    kept = found.status[0] == HOLDS
-    for rows, color, width, said in (
+    values = model.fitted_.predictive.functions(_GRID[:, None])[..., 0]
+    kept = certificate.status[0] == HOLDS
+    for rows, color, width, title in (
         (kept, BLUE, 0.5, "draws proved to keep the rule"),
         (~kept, _ORANGE, 0.8, "draws that break it somewhere"),
     ):
-        some = values[np.array(found.draws)[rows]][::8]
-        lines = [np.column_stack([_GRID, one]) for one in some]
-        label = f"{said}: {rows.mean():.0%}"
+        some = values[np.array(certificate.draws)[rows]][::8]
+        lines = [np.column_stack([_GRID, curve]) for curve in some]
+        label = f"{title}: {rows.mean():.0%}"
         ax.add_collection(
             LineCollection(lines, colors=color, linewidths=width, alpha=0.6)
         )
@@ -197,9 +204,9 @@ def _draws(model: OCBNNRegressor, found: RuleCertificate) -> Figure:
 def _predictions(model: OCBNNRegressor, soft: OCBNNRegressor) -> Figure:
     """What a new observation can be, with the rule hard and soft."""
     fig, ax = _axes(model)
-    found = model.predict_summary(_GRID[:, None])
-    ax.fill_between(_GRID, found.lower, found.upper, color=BLUE, alpha=0.25, lw=0)
-    ax.plot(_GRID, found.mean, color=BLUE, label="hard: mean and 95 % interval")
+    summary = model.predict_summary(_GRID[:, None])
+    ax.fill_between(_GRID, summary.lower, summary.upper, color=BLUE, alpha=0.25, lw=0)
+    ax.plot(_GRID, summary.mean, color=BLUE, label="hard: mean and 95 % interval")
     other = soft.predict_summary(_GRID[:, None])
     dashes = {"color": GREY, "linestyle": "--", "linewidth": 1.0}
     ax.plot(_GRID, other.upper, **dashes, label="soft: the same interval")
@@ -209,45 +216,55 @@ def _predictions(model: OCBNNRegressor, soft: OCBNNRegressor) -> Figure:
     return fig
 
 
-def _proof(model: OCBNNRegressor, found: RuleCertificate) -> Figure:
+def _proof(model: OCBNNRegressor, certificate: RuleCertificate) -> Figure:
     """The boxes that prove one draw, and the input that refutes another."""
     fig, ax = _axes(model)
     ax.set(xlim=(-0.9, 1.1), ylim=(0.75, 1.45))
     # One whose proof has some boxes, but not too many to see.
-    sizes = {draw: len(axes) for (_, draw), axes in found.splits.items()}
-    draw = min(sizes, key=lambda one: abs(sizes[one] - _BOXES))
-    values = model._predictive.functions(_GRID[:, None])[..., 0]
+    sizes = {draw: len(axes) for (_, draw), axes in certificate.splits.items()}
+    draw = min(sizes, key=lambda number: abs(sizes[number] - _BOXES))
+    values = model.fitted_.predictive.functions(_GRID[:, None])[..., 0]
     ax.plot(_GRID, values[draw], color=BLUE, lw=1.2, label="a draw, proved to keep it")
-    place = found.places[0]
-    boxes = leaves(found.splits[0, draw], np.array(place.low), np.array(place.high))
+    place = certificate.places[0]
+    boxes = leaves(
+        certificate.splits[0, draw], np.array(place.low), np.array(place.high)
+    )
     for low, high in zip(*boxes, strict=True):
         least, most = _bounds(model, draw, low, high)
         box = (low[0], least), high[0] - low[0], most - least
         ax.add_patch(Rectangle(*box, fill=False, edgecolor=BLUE, lw=0.8))
     ax.plot([], [], "s", color=BLUE, mfc="none", label="bounds that prove it")
-    if found.counterexamples:
-        one = max(found.counterexamples, key=lambda one: one.y[0])
-        ax.plot(_GRID, values[one.draw], color=_ORANGE, lw=1.2, label="another draw")
-        where = (one.x[0], one.y[0])
+    if certificate.counterexamples:
+        example = max(certificate.counterexamples, key=lambda broken: broken.y[0])
+        ax.plot(
+            _GRID, values[example.draw], color=_ORANGE, lw=1.2, label="another draw"
+        )
+        where = (example.x[0], example.y[0])
         ax.plot(*where, "X", color=RED, ms=8, zorder=5, label="where it breaks it")
     tidy(ax, ("x", "y"))
     legend(ax)
     return fig
 
 
-def _bounds(model: Any, draw: int, low: np.ndarray, high: np.ndarray) -> tuple:
-    """Bounds on a draw's output over an interval, in a person's units."""
-    predictive = model._predictive
-    units = predictive.units
+def _bounds(
+    model: OCBNNRegressor, draw: int, low: np.ndarray, high: np.ndarray
+) -> tuple:
+    """Bounds on a draw's output over an interval, in the user's units."""
+    predictive = model.fitted_.predictive
+    units, network = predictive.units, predictive.network
+    assert units is not None
+    assert isinstance(network, MLP)
     with jax.enable_x64(True):
         double = lambda a: jnp.asarray(np.asarray(a)[draw], jnp.float64)
-        weights = tuple(Layer(*map(double, one)) for one in predictive.draws.weights)
+        weights = tuple(
+            Layer(*map(double, layer)) for layer in predictive.draws.weights
+        )
         box = Interval(
             *(jnp.asarray(units.standard_inputs(end)) for end in (low, high))
         )
         zero = jnp.zeros(1)
-        asked = Functionals(jnp.ones((1, 1)), jnp.zeros((1, 1)), zero, zero)
-        shape = SHAPES[predictive.network.activation]
-        found = bound_network(weights, shape, box, asked).range
-        ends = [units.outputs(np.asarray(end))[0] for end in found]
+        functionals = Functionals(jnp.ones((1, 1)), jnp.zeros((1, 1)), zero, zero)
+        shape = SHAPES[network.activation]
+        bounds = bound_network(weights, shape, box, functionals).range
+        ends = [units.outputs(np.asarray(end))[0] for end in bounds]
     return ends[0], ends[1]

@@ -1,5 +1,6 @@
 """Running a synthetic problem: with rules and without, figure and numbers."""
 
+import dataclasses
 import time
 from typing import Any
 
@@ -54,7 +55,7 @@ class ToyStudy(Study):
         ocbnn = fit_toy(toy, plan, request, with_rules=True)
         numbers: Result = {
             "paper": {"figure": toy.figure, "claim": toy.claim},
-            "rules": [str(rule) for rule in toy.rules],
+            "rules": [str(rule) for rule in toy.rules_of(request.preset)],
             "remark": toy.remark,
             "models": {"bnn": measure(toy, bnn), "ocbnn": measure(toy, ocbnn)},
         }
@@ -62,7 +63,8 @@ class ToyStudy(Study):
         if toy.modes is not None and request.preset == "best":
             # The paper's inference beside ours, because here they answer differently.
             svgd = _sized(toy.plans["paper"], request.quick)
-            other = fit_toy(toy, svgd, request, with_rules=True)
+            papers = dataclasses.replace(request, preset="paper")
+            other = fit_toy(toy, svgd, papers, with_rules=True)
             numbers["paper_inference"] = measure(toy, other)
         fitted = time.monotonic() - started
         figures = {toy.name: draw_toy(toy, bnn, ocbnn, other)}
@@ -105,7 +107,7 @@ class ToyStudy(Study):
 def fit_toy(toy: Toy, plan: Plan, request: Request, *, with_rules: bool) -> Model:
     """Fit one model of a study, with or without its rules."""
     settings: dict[str, Any] = {
-        "rules": toy.rules if with_rules else (),
+        "rules": toy.rules_of(request.preset) if with_rules else (),
         "hidden": (10,),
         "activation": "rbf",
         "weight_prior": "isotropic",

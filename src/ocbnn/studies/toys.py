@@ -21,18 +21,32 @@ ModeShares = Callable[[np.ndarray, np.ndarray], dict[str, float]]
 class Toy:
     """One synthetic problem.
 
-    Attributes:
-        name: The study's name on the command line.
-        figure: Where the paper shows it.
-        claim: What the paper says the figure shows.
-        X: Training inputs.
-        y: Training outputs, or class labels.
-        rules: What the expert says.
-        plans: How each preset infers.
-        view: The figure's x range, then its y range.
-        modes: For bimodal problems, the share of draws in each mode.
-        shown: How many single functions the figure shows.
-        remark: What a reader of the result should know.
+    Attributes
+    ----------
+    name
+        The study's name on the command line.
+    figure
+        Where the paper shows it.
+    claim
+        What the paper says the figure shows.
+    X
+        Training inputs.
+    y
+        Training outputs, or class labels.
+    rules
+        What the expert says.
+    plans
+        How each preset infers.
+    view
+        The figure's x range, then its y range.
+    modes
+        For bimodal problems, the share of draws in each mode.
+    shown
+        How many single functions the figure shows.
+    remark
+        What a reader of the result should know.
+    strength
+        γ of the paper's preset, for what is forbidden.
     """
 
     name: str
@@ -46,6 +60,14 @@ class Toy:
     modes: ModeShares | None = None
     shown: int = 0
     remark: str = ""
+    strength: float | None = None
+
+    def rules_of(self, preset: str) -> tuple[Rule, ...]:
+        """The rules as a preset holds them: the paper's has the soft indicator."""
+        if preset != "paper" or self.strength is None:
+            return self.rules
+        priced = {"strength": self.strength, "form": "indicator"}
+        return tuple(dataclasses.replace(rule, **priced) for rule in self.rules)
 
     @property
     def is_classification(self) -> bool:
@@ -110,6 +132,7 @@ TOYS = {
                 "best": NUTS(warmup=1000, draws=1600, target_acceptance=0.9),
             },
             ((-5, 5), (-9, 7)),
+            strength=10_000.0,
         ),
         Toy(
             "fig1-right",
@@ -170,6 +193,7 @@ TOYS = {
             "climb to the nearest mode and cannot cross. Tempered SMC weighs the modes "
             "by their posterior mass, and nearly all of it is above the box, where the "
             "model without the rule only just fails to pass.",
+            10_000.0,
         ),
         Toy(
             "fig4-left",
@@ -178,17 +202,12 @@ TOYS = {
             _x3,
             _y3,
             (
-                parse_rule(
-                    "left band: if -5 <= x <= -3 then 2 - x <= y <= 7 - x "
-                    "[strength=20000]"
-                ),
-                parse_rule(
-                    "right band: if 3 <= x <= 5 then 2 + x <= y <= 7 + x "
-                    "[strength=20000]"
-                ),
+                parse_rule("left band: if -5 <= x <= -3 then 2 - x <= y <= 7 - x"),
+                parse_rule("right band: if 3 <= x <= 5 then 2 + x <= y <= 7 + x"),
             ),
             {"paper": _paper_hmc(0.001), "best": _NUTS},
             ((-5, 5), (-2, 16)),
+            strength=20_000.0,
         ),
         Toy(
             "fig4-right",

@@ -16,7 +16,12 @@ import numpy as np
 from ocbnn.datasets.uci import SPLITS, UciTable, split, uci
 from ocbnn.estimators import OCBNNRegressor
 from ocbnn.inference import MCLMC, Plan, WarmStart
-from ocbnn.inference.progress import Reporter, Together, make_reporter
+from ocbnn.inference.progress import (
+    Progress,
+    ProgressReporter,
+    SubtaskReporter,
+    make_reporter,
+)
 from ocbnn.metrics import coverage, mean_log_likelihood, rmse
 from ocbnn.rules import BoundRule, Schema, bind
 from ocbnn.studies.base import (
@@ -46,10 +51,14 @@ _MODELS = ("bnn", "ocbnn")
 class Problem:
     """How one table is modelled.
 
-    Attributes:
-        rules: What is known about it.
-        published: RMSE and log likelihood of MC dropout, means over 20 splits.
-        settings: Of the model.
+    Attributes
+    ----------
+    rules
+        What is known about it.
+    published
+        RMSE and log likelihood of MC dropout, means over 20 splits.
+    settings
+        Of the model.
     """
 
     rules: tuple[str, ...]
@@ -70,6 +79,7 @@ def _problem(*rules: str, rmse: float, log_likelihood: float, noise: str) -> Pro
     network = {
         "hidden": _HIDDEN,
         "activation": _ACTIVATION,
+        "weight_prior": "fan-in",
         "weight_scale": _WEIGHT_SCALE,
         "noise": noise,
     }
@@ -178,7 +188,7 @@ class UciStudy(Study):
 
 
 def run_split(
-    name: str, seed: int, plan: Plan, *, bar: Reporter | None = None
+    name: str, seed: int, plan: Plan, *, bar: ProgressReporter | None = None
 ) -> dict[str, Result]:
     """Both models on one split of one table: `bnn` without rules, `ocbnn` with them."""
     table = uci(name)
@@ -186,7 +196,9 @@ def run_split(
     bounds = bind_all(name, table)
     found = {}
     for key in _MODELS:
-        progress = Together(bar, f"{name}, split {seed}, {key}") if bar else False
+        progress = (
+            SubtaskReporter(bar, f"{name}, split {seed}, {key}") if bar else False
+        )
         started = time.monotonic()
         model = fit(name, table, train, seed, plan, with_rules=key == "ocbnn",
                     progress=progress)  # fmt: skip
@@ -210,12 +222,12 @@ def fit(
     plan: Plan,
     *,
     with_rules: bool,
-    progress: object = False,
+    progress: Progress = False,
     **settings: Any,
 ) -> OCBNNRegressor:
     """One model of the study, on the training rows of a split.
 
-    `settings` stand in the place of the problem's own.
+    `settings` replace the problem's own.
     """
     problem = PROBLEMS[name]
     model = OCBNNRegressor(

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 import jax
 import numpy as np
 
-from ocbnn.core.errors import InferenceWarning
+from ocbnn.errors import InferenceWarning
 from ocbnn.inference import MCLMC, Plan, WarmStart
-from ocbnn.inference.progress import Reporter, Together, make_reporter
+from ocbnn.inference.progress import ProgressReporter, SubtaskReporter, make_reporter
 from ocbnn.metrics import find_worst, rmse
 from ocbnn.metrics.worst import draws_broken_at
 from ocbnn.studies.base import (
@@ -81,13 +81,13 @@ class WorstCaseStudy(Study):
         quick = request.quick
         plan = self._plan or (QUICK_PLAN if quick else PLAN)
         points = self._points or (QUICK_POINTS if quick else POINTS)
-        seeds = [request.seed + one for one in range(1 if quick else SEEDS)]
+        seeds = [request.seed + offset for offset in range(1 if quick else SEEDS)]
         started = time.monotonic()
-        found: dict[str, list[Result]] = {}
+        results: dict[str, list[Result]] = {}
         with make_reporter(request.progress) as bar:
             bar.begin(f"{self.name}, {len(self._problems)} problems", None)
             for name, problem in self._problems.items():
-                found[name] = [
+                results[name] = [
                     run_problem(problem, seed, plan, points, bar) for seed in seeds
                 ]
             bar.finish("done")
@@ -106,9 +106,9 @@ class WorstCaseStudy(Study):
             "inputs": {k: p.inputs for k, p in self._problems.items()},
             "models": {
                 "bnn": {},
-                "ocbnn": {k: summed_up(splits) for k, splits in found.items()},
+                "ocbnn": {k: summed_up(splits) for k, splits in results.items()},
             },
-            "splits": found,
+            "splits": results,
         }
         return Outcome(numbers, {}, seconds)
 
@@ -123,17 +123,21 @@ class WorstCaseStudy(Study):
     def line(self, result: Result) -> str:
         """Shares of draws that hold under attack, problem by problem."""
         return "; ".join(
-            f"{name} {one['soft']['under_attack']:.1%} -> "
-            f"{one['firm']['under_attack']:.1%}"
-            for name, one in result["models"]["ocbnn"].items()
+            f"{name} {strengths['soft']['under_attack']:.1%} -> "
+            f"{strengths['firm']['under_attack']:.1%}"
+            for name, strengths in result["models"]["ocbnn"].items()
         )
 
 
 def run_problem(
-    problem: Problem, seed: int, plan: Plan, points: int, bar: Reporter | None = None
+    problem: Problem,
+    seed: int,
+    plan: Plan,
+    points: int,
+    bar: ProgressReporter | None = None,
 ) -> dict[str, Result]:
     """Both strengths on one problem."""
-    material, found = problem.make(seed), {}
+    material, results = problem.make(seed), {}
     for strength in STRENGTHS:
         label = f"{problem.name}, seed {seed}, {strength}"
         started = time.monotonic()
@@ -141,25 +145,25 @@ def run_problem(
             strength,
             inference=plan,
             random_state=seed,
-            progress=Together(bar, label) if bar else False,
+            progress=SubtaskReporter(bar, label) if bar else False,
         )
         with warnings.catch_warnings():
             # Chains disagree and targets are missed; the table says so in numbers.
             warnings.simplefilter("ignore", InferenceWarning)
             finished(model.fit(material.X, material.y))
         seconds = time.monotonic() - started
-        found[strength] = {
+        results[strength] = {
             **measure(model, material, points),
             "runs": 1 if model.refinement_ is None else len(model.refinement_.rounds),
             "strength": float(model.target_.rules[0].law.weight),
             "seconds": seconds,
         }
-    return found
+    return results
 
 
 def measure(model: Model, material: Material, points: int) -> Result:
     """The study's numbers for one model, whose one rule is attacked."""
-    term, draws = model.target_.rules[0], model._predictive
+    term, draws = model.target_.rules[0], model.fitted_.predictive
     key_points, key_attack = jax.random.split(jax.random.key(90210))
     fresh = term.many(key_points, points)
     worst = find_worst(
@@ -199,28 +203,28 @@ def _table(result: Result) -> Table:
         "forced",
         "other rows",
         "runs",
-        "strength",
+        "weight",
         "seconds",
     )
     rows = []
     for name, both in result["models"]["ocbnn"].items():
         for strength in STRENGTHS:
-            one = both[strength]
+            numbers = both[strength]
             rows.append(
                 (
                     name,
                     str(result["inputs"][name]),
                     strength,
-                    spread(one, "at_points", 1, 100.0),
-                    spread(one, "under_attack", 1, 100.0),
-                    spread(one, "slack_low", 2),
-                    spread(one, "slack_median", 2),
-                    spread(one, "error", 4),
-                    spread(one, "forced", 4),
-                    spread(one, "held_out", 4),
-                    number(one["runs"], 1),
-                    number(one["strength"]),
-                    number(one["seconds"], 0),
+                    spread(numbers, "at_points", 1, 100.0),
+                    spread(numbers, "under_attack", 1, 100.0),
+                    spread(numbers, "slack_low", 2),
+                    spread(numbers, "slack_median", 2),
+                    spread(numbers, "error", 4),
+                    spread(numbers, "forced", 4),
+                    spread(numbers, "held_out", 4),
+                    number(numbers["runs"], 1),
+                    number(numbers["strength"]),
+                    number(numbers["seconds"], 0),
                 )
             )
     seeds = len(next(iter(result["splits"].values())))

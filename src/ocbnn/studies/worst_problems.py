@@ -17,12 +17,12 @@ Model = OCBNNRegressor | OCBNNClassifier
 ROWS, OTHERS = 200, 2000
 _MIX = ("cement", "water", "superplasticizer", "age")
 # A table's network: enough to fit, and few enough weights for many fits.
-_NETWORK = {"hidden": (20,), "activation": "tanh"}
+_NETWORK = {"hidden": (20,), "activation": "tanh", "weight_prior": "fan-in"}
 # One that can level off: with a single layer, a function that is steep between rows is
 # as steep in the corners of a region of many inputs.
-_DEEPER = {"hidden": (20, 20), "activation": "tanh"}
+_DEEPER = {"hidden": (20, 20), "activation": "tanh", "weight_prior": "fan-in"}
 # A third, and units that fade: limits lie next to rows of motion in many directions.
-_DEEPEST = {"hidden": (20, 20, 20), "activation": "rbf"}
+_DEEPEST = {"hidden": (20, 20, 20), "activation": "rbf", "weight_prior": "fan-in"}
 # Below this pressure something must be done; in millimetres of mercury.
 _EDGE = 65.0
 _PAPER = {
@@ -37,12 +37,18 @@ _PAPER = {
 class Material:
     """Rows, and a model of them that holds its rule as strictly as it is told.
 
-    Attributes:
-        X: Inputs.
-        y: Outputs, or class labels.
-        model: From a strength and further settings to a model.
-        allowed: From rows and predictions to the nearest that the rule allows.
-        others: Rows and outputs that the model has not seen, where there are such.
+    Attributes
+    ----------
+    X
+        Inputs.
+    y
+        Outputs, or class labels.
+    model
+        From a strength and further settings to a model.
+    allowed
+        From rows and predictions to the nearest that the rule allows.
+    others
+        Rows and outputs that the model has not seen, where there are such.
     """
 
     X: np.ndarray
@@ -56,11 +62,16 @@ class Material:
 class Problem:
     """One row of the study's table.
 
-    Attributes:
-        name: Of the problem.
-        inputs: How many there are.
-        region: What the rule says and where, in words.
-        make: Rows and model for a seed, which decides the rows.
+    Attributes
+    ----------
+    name
+        Of the problem.
+    inputs
+        How many there are.
+    region
+        What the rule says and where, in words.
+    make
+        Rows and model for a seed, which decides the rows.
     """
 
     name: str
@@ -167,13 +178,11 @@ def _motion(seed: int) -> Material:
     }
     # That of reaches left out. Inferred, it would be that of reaches learned by heart.
     noise = problem.noise.tolist()
-    # Some angles end where they may, and a gentle edge would keep functions away.
-    edge = "tau0=30"
     return Material(
         X,
         y,
         lambda held, **more: OCBNNRegressor(
-            limits_rule(problem, f"strength={held}, {edge}"),
+            limits_rule(problem, f"strength={held}"),
             noise=noise,
             **names,
             **_DEEPEST,

@@ -14,17 +14,24 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 @dataclasses.dataclass(frozen=True)
-class Patience:
+class ConnectionLimits:
     """How long a connection is waited for.
 
-    Attributes:
-        head: Seconds in which a request has to say what it wants.
-        silence: Seconds in which something of a body comes.
-        taking: Seconds in which something of an answer goes. What the systems of both
-            sides hold back goes in large steps, which slow lines take minutes for.
-        rate: Bytes a second of a body, at least, once `silence` has passed.
-        most: Connections at a time.
-        look: Seconds between looks at a connection.
+    Attributes
+    ----------
+    head
+        Seconds in which a request has to say what it wants.
+    silence
+        Seconds in which something of a body comes.
+    taking
+        Seconds in which something of an answer goes. What the systems of both
+        sides hold back goes in large steps, which slow lines take minutes for.
+    rate
+        Bytes a second of a body, at least, once `silence` has passed.
+    most
+        Connections at a time.
+    look
+        Seconds between looks at a connection.
     """
 
     head: float = 10.0
@@ -42,9 +49,9 @@ _SEND_BUFFER = 64 * 2**10  # bytes; a large one hides how slowly an answer is ta
 class WatchedProtocol(H11Protocol):
     """HTTP with people who have something to say."""
 
-    def __init__(self, *args: Any, patience: Patience, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, limits: ConnectionLimits, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._patience = patience
+        self._limits = limits
         self._looking: asyncio.TimerHandle | None = None
         self._state: Any = h11.IDLE
         # When the present head or body began, its bytes, and when the last came.
@@ -55,8 +62,8 @@ class WatchedProtocol(H11Protocol):
     @property
     def is_known(self) -> bool:
         """Whether it has shown the token: whoever it is may stay for longer."""
-        said = (self.scope or {}).get("state", {})
-        return self._was_known or bool(said.get(KNOWN))
+        state = (self.scope or {}).get("state", {})
+        return self._was_known or bool(state.get(KNOWN))
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore
         """Somebody has come; somebody else may have to go."""
@@ -64,17 +71,17 @@ class WatchedProtocol(H11Protocol):
         transport.get_extra_info("socket").setsockopt(
             socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER
         )
-        here = [one for one in self.connections if not one.transport.is_closing()]
-        if len(here) > self._patience.most:
+        here = [c for c in self.connections if not c.transport.is_closing()]
+        if len(here) > self._limits.most:
             self._least(here).transport.abort()
-        self._looking = self.loop.call_later(self._patience.look, self._look)
+        self._looking = self.loop.call_later(self._limits.look, self._look)
 
     def _least(self, here: list[Any]) -> Any:
         """Who is missed least: strangers, then who asks nothing, the longest first."""
-        others = [one for one in here if one is not self]
-        strangers = [one for one in others if not one.is_known]
-        idle = [one for one in others if one.conn.their_state is h11.IDLE]
-        return min(strangers or idle or [self], key=lambda one: one.since)
+        others = [c for c in here if c is not self]
+        strangers = [c for c in others if not c.is_known]
+        idle = [c for c in others if c.conn.their_state is h11.IDLE]
+        return min(strangers or idle or [self], key=lambda c: c.since)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """They are gone."""
@@ -106,27 +113,27 @@ class WatchedProtocol(H11Protocol):
         if self._is_late(now):
             self.transport.abort()
         else:
-            self._looking = self.loop.call_later(self._patience.look, self._look)
+            self._looking = self.loop.call_later(self._limits.look, self._look)
 
     def _is_late(self, now: float) -> bool:
-        patience = self._patience
+        limits = self._limits
         unsent = self.transport.get_write_buffer_size()
         if not unsent or unsent < self._unsent:
             self._left_at = now
         self._unsent = unsent
-        if now - self._left_at > patience.taking:
+        if now - self._left_at > limits.taking:
             return True
         if self._state is h11.IDLE:
             if unsent:
                 # An answer can be taken for long after the server has made it.
                 self.since = now
-            return now - self.since > patience.head
+            return now - self.since > limits.head
         if self._state is not h11.SEND_BODY:
             return False
         if self.flow.read_paused:
             # It is the server that does not keep up.
             self.since, self._heard, self._heard_at = now, 0, now
         seconds = now - self.since
-        if now - self._heard_at > patience.silence:
+        if now - self._heard_at > limits.silence:
             return True
-        return seconds > patience.silence and self._heard < seconds * patience.rate
+        return seconds > limits.silence and self._heard < seconds * limits.rate

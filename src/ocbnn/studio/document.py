@@ -22,11 +22,11 @@ def _plain(settings: dict[str, Any]) -> dict[str, Any]:
     """Refuse settings that lie so deep inside one another that no file has them."""
     waiting: list[tuple[Any, int]] = [(settings, 0)]
     while waiting:
-        one, depth = waiting.pop()
+        value, depth = waiting.pop()
         if depth > _DEEPEST:
             raise ValueError(f"settings are at most {_DEEPEST} levels deep")
-        inner = one.values() if isinstance(one, dict) else one
-        if isinstance(one, (dict, list)):
+        inner = value.values() if isinstance(value, dict) else value
+        if isinstance(value, (dict, list)):
             waiting += [(part, depth + 1) for part in inner]
     return settings
 
@@ -72,11 +72,16 @@ class RuleLine(_Part):
 class View(_Part):
     """What is looked at: along one input or two, with the others held.
 
-    Attributes:
-        along: One input for a curve, two for a map.
-        at: Where the other inputs are held; those left out, at their median.
-        output: The output that is shown; the first when left out.
-        ranges: The least and the greatest value shown of a column.
+    Attributes
+    ----------
+    along
+        One input for a curve, two for a map.
+    at
+        Where the other inputs are held; those left out, at their median.
+    output
+        The output that is shown; the first when left out.
+    ranges
+        The least and the greatest value shown of a column.
     """
 
     along: list[str] = Field(default=[], max_length=2)
@@ -104,8 +109,8 @@ class Document(_Part):
 
 def title_in(text: str) -> str | None:
     """The title of a study file that was made here."""
-    found = _TITLE.match(text)
-    return found[1] if found else None
+    match = _TITLE.match(text)
+    return match[1] if match else None
 
 
 def study_text(document: Document, *, with_rules: bool = True) -> str:
@@ -129,9 +134,9 @@ def _section(name: str, values: dict[str, Any], document: Document) -> list[str]
     if name == "fit" and document.data.task == "classification":
         values = {k: v for k, v in values.items() if k not in ("noise", "truncate")}
     plain = {k: v for k, v in values.items() if not isinstance(v, dict)}
-    lines = [f"{toml_key(key)} = {toml_value(one)}" for key, one in plain.items()]
-    found = ["\n".join([f"[{name}]", *lines])]
+    lines = [f"{toml_key(key)} = {toml_value(value)}" for key, value in plain.items()]
+    sections = ["\n".join([f"[{name}]", *lines])]
     for key, inner in values.items():
         if isinstance(inner, dict):
-            found += _section(f"{name}.{toml_key(key)}", inner, document)
-    return found
+            sections += _section(f"{name}.{toml_key(key)}", inner, document)
+    return sections

@@ -9,13 +9,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from ocbnn.core.choices import free_columns
-from ocbnn.core.errors import RuleError
-from ocbnn.rules import BoundRule, Forbidden, parse_rule
-from ocbnn.rules.affine import affine
-from ocbnn.rules.normal_form import Terms
-from ocbnn.rules.words import spell_label, spell_name, spell_number
+from ocbnn.errors import RuleError
+from ocbnn.language.affine import affine
+from ocbnn.language.words import spell_label, spell_name, spell_number
+from ocbnn.rules import BoundRule, parse_rule
 from ocbnn.studio.document import Number, View
-from ocbnn.studio.window import Window
+from ocbnn.studio.viewport import Viewport
 
 Ends = tuple[float, float]
 Asked = tuple[Number, Number]
@@ -25,7 +24,7 @@ _FINE = 1 / 200
 _AWAY = 10.0
 # A curve is as simple as it can be within this share of what is seen.
 _CLOSE, _MOST_BENDS = 0.02, 5
-# How far an output may be from a drawn curve, where nobody says.
+# How far an output may be from a drawn curve, where the user does not say.
 _USUAL_SD = 0.05
 
 
@@ -82,7 +81,7 @@ class MovedBox(BaseModel):
     y: Asked
 
 
-def rule_text(drawn: Any, seen: Window) -> str:
+def rule_text(drawn: Any, seen: Viewport) -> str:
     """The rule that a drawing stands for."""
     output = spell_name(seen.schema.outputs[seen.output])
     match drawn:
@@ -102,7 +101,7 @@ def rule_text(drawn: Any, seen: Window) -> str:
     return f"if {_where(sides, seen)} then {claim}{_settings(seen)}"
 
 
-def shape_of(bound: BoundRule, seen: Window) -> dict[str, Any] | None:
+def shape_of(bound: BoundRule, seen: Viewport) -> dict[str, Any] | None:
     """The box of a view that a rule is, if it is one.
 
     On a curve's plot, a region and outputs to avoid or to stay within; on a map, a
@@ -123,7 +122,7 @@ def shape_of(bound: BoundRule, seen: Window) -> dict[str, Any] | None:
     return {"kind": kind, "x": sides[0], "y": ends}
 
 
-def moved_text(text: str, bound: BoundRule, shape: MovedBox, seen: Window) -> str:
+def moved_text(text: str, bound: BoundRule, shape: MovedBox, seen: Viewport) -> str:
     """The same rule with its box elsewhere."""
     rule = parse_rule(text)
     low, high = bound.region.box()
@@ -152,7 +151,7 @@ def with_name(text: str, name: str) -> str:
     return str(dataclasses.replace(parse_rule(text), name=name or None))
 
 
-def _inside(bound: BoundRule, seen: Window) -> np.ndarray:
+def _inside(bound: BoundRule, seen: Viewport) -> np.ndarray:
     """A row in the middle of the region, as far as the view shows it."""
     low, high = bound.region.box()
     row = seen.at.copy()
@@ -162,9 +161,9 @@ def _inside(bound: BoundRule, seen: Window) -> np.ndarray:
 
 
 def _band(bound: BoundRule, output: int) -> tuple[str, Ends] | None:
-    if not isinstance(bound.claim, Forbidden):
+    if bound.claim.required is None:
         return None
-    terms: Terms = bound.claim.terms
+    terms = bound.claim.broken or ()
     edges = [[_edge(atom.expr, output) for atom in term] for term in terms]
     if any(edge is None for term in edges for edge in term):
         return None
@@ -181,10 +180,9 @@ def _band(bound: BoundRule, output: int) -> tuple[str, Ends] | None:
 def _edge(expr: Any, output: int) -> tuple[float, int] | None:
     """Where `f <= 0` ends along an output alone, and on which side it holds."""
     form = affine(expr, "output")
-    if form is None or list(form.slopes) != [output]:
+    if form is None or (found := form.edge()) is None or found[0] != output:
         return None
-    slope = form.slopes[output]
-    return -form.constant / slope, -1 if slope > 0 else 1
+    return found[1], 1 if found[2] else -1
 
 
 def _two(edges: Sequence[Any]) -> Ends | None:
@@ -196,14 +194,14 @@ def _two(edges: Sequence[Any]) -> Ends | None:
     return above[0], below[0]
 
 
-def _settings(seen: Window) -> str:
+def _settings(seen: Viewport) -> str:
     """Inputs that are not drawn have no bounds: their values are those of rows."""
     free = free_columns(len(seen.schema.inputs), seen.schema.choices)
     whole = {*free} <= {*seen.shown}
     return "" if whole else " [sampler=like-data]"
 
 
-def _where(sides: Sequence[Ends], seen: Window) -> str:
+def _where(sides: Sequence[Ends], seen: Viewport) -> str:
     names = [seen.schema.inputs[index] for index in seen.shown]
     return " and ".join(
         _between(ends, spell_name(name), (float(axis[0]), float(axis[-1])))
@@ -254,7 +252,7 @@ def _limits(drawn: DrawnLimits, output: str) -> str:
     return f"{spell_number(low)} <= {output} <= {spell_number(high)}"
 
 
-def _expected(drawn: DrawnCurve, seen: Window, output: str) -> str:
+def _expected(drawn: DrawnCurve, seen: Viewport, output: str) -> str:
     points = np.array(drawn.points, float)
     order = np.argsort(points[:, 0])
     x, y = points[order].T

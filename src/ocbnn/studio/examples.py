@@ -28,11 +28,16 @@ _SMALL = {"hidden": [10], "weight_prior": "isotropic", "standardize": False}
 class Example:
     """A study with its table, made when it is asked for.
 
-    Attributes:
-        name: What addresses call it.
-        title: What people call it.
-        about: What there is to see.
-        make: Its document and its table.
+    Attributes
+    ----------
+    name
+        What addresses call it.
+    title
+        What people call it.
+    about
+        What there is to see.
+    make
+        Its document and its table.
     """
 
     name: str

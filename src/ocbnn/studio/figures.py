@@ -14,9 +14,9 @@ from ocbnn.core.words import spell
 from ocbnn.plots.style import GREY, HUES, INK, SMALL, literal, tidy
 from ocbnn.projects.columns import Rows
 from ocbnn.rules import BoundRule
-from ocbnn.studio.answers import answered
+from ocbnn.studio.function_summaries import predictions_in_view
 from ocbnn.studio.layers import layer_of
-from ocbnn.studio.window import Window
+from ocbnn.studio.viewport import Viewport
 
 _SHOWN = 12
 _TITLES = {"with": "with rules", "without": "without rules"}
@@ -26,31 +26,38 @@ _MANY = 200
 
 
 def draw(
-    models: dict[str, Any], seen: Window, rows: Rows, colours: Sequence[int]
+    models: dict[str, Any], seen: Viewport, rows: Rows, colours: Sequence[int]
 ) -> Figure:
     """One picture for each fitted model.
 
-    Args:
-        models: The one with rules comes first.
-        seen: The view.
-        rows: The data.
-        colours: Of the rules, in their order.
+    Parameters
+    ----------
+    models
+        The one with rules comes first.
+    seen
+        The view.
+    rows
+        The data.
+    colours
+        Of the rules, in their order.
     """
     fig = plots.figure(4.6 * len(models), 3.6)
     axes = fig.subplots(1, len(models), squeeze=False)[0]
-    found = {which: answered(model, seen) for which, model in models.items()}
+    summaries = {
+        which: predictions_in_view(model, seen) for which, model in models.items()
+    }
     rules = _coloured(next(iter(models.values())).rules_, colours)
     painted = None
     for ax, which in zip(axes, models, strict=True):
-        if found[which]["kind"] == "map":
-            painted = _mean_map(ax, found, which, seen, rows)
-        elif found[which]["kind"] == "class-map":
-            _class_map(ax, found[which], seen, rows)
-        elif found[which]["kind"] == "classes":
-            _class_lines(ax, found[which], seen)
+        if summaries[which]["kind"] == "map":
+            painted = _mean_map(ax, summaries, which, seen, rows)
+        elif summaries[which]["kind"] == "class-map":
+            _class_map(ax, summaries[which], seen, rows)
+        elif summaries[which]["kind"] == "classes":
+            _class_lines(ax, summaries[which], seen)
         else:
-            _curve(ax, found[which], which, seen, rows)
-        if found[which]["kind"] == "curve":
+            _curve(ax, summaries[which], which, seen, rows)
+        if summaries[which]["kind"] == "curve":
             _shade(ax, rules, seen)
         else:
             _regions(ax, rules, seen)
@@ -59,8 +66,8 @@ def draw(
     if painted is not None:
         name = f"mean of {literal(seen.schema.outputs[seen.output])}"
         fig.colorbar(painted, ax=list(axes), label=name)
-    if held := _held(seen):
-        fig.supxlabel(held, fontsize=SMALL, color=GREY)
+    if footnote := _held(seen):
+        fig.supxlabel(footnote, fontsize=SMALL, color=GREY)
     return fig
 
 
@@ -72,13 +79,13 @@ def _coloured(
 
 
 def _curve(
-    ax: Axes, found: dict[str, Any], which: str, seen: Window, rows: Rows
+    ax: Axes, summary: dict[str, Any], which: str, seen: Viewport, rows: Rows
 ) -> None:
     x, color = seen.axes[0], _LOOKS[which]["color"]
     band = lambda low, high, alpha, label: ax.fill_between(
         x,
-        np.array(found[low], float),
-        np.array(found[high], float),
+        np.array(summary[low], float),
+        np.array(summary[high], float),
         color=color,
         alpha=alpha,
         linewidth=0,
@@ -87,11 +94,11 @@ def _curve(
     )
     band("low", "high", 0.14, "95 % of new rows")
     band("function_low", "function_high", 0.26, "95 % of functions")
-    for line in found["functions"][:_SHOWN]:
+    for line in summary["functions"][:_SHOWN]:
         ax.plot(x, line, color=color, linewidth=0.6, alpha=0.6, zorder=1.5)
     style = _LOOKS[which]["linestyle"]
     ax.plot(
-        x, found["mean"], color=color, linestyle=style, lw=2.2, label="mean", zorder=3
+        x, summary["mean"], color=color, linestyle=style, lw=2.2, label="mean", zorder=3
     )
     size, alpha = _marks(len(rows.X))
     ax.plot(
@@ -110,7 +117,7 @@ def _curve(
     tidy(ax, (seen.schema.inputs[seen.shown[0]], seen.schema.outputs[seen.output]))
 
 
-def _shade(ax: Axes, rules: Sequence[tuple[BoundRule, str]], seen: Window) -> None:
+def _shade(ax: Axes, rules: Sequence[tuple[BoundRule, str]], seen: Viewport) -> None:
     plots.shade_rules(
         ax,
         [bound for bound, _ in rules],
@@ -124,12 +131,12 @@ def _shade(ax: Axes, rules: Sequence[tuple[BoundRule, str]], seen: Window) -> No
     )
 
 
-def _class_lines(ax: Axes, found: dict[str, Any], seen: Window) -> None:
-    for number, label in enumerate(found["classes"]):
+def _class_lines(ax: Axes, summary: dict[str, Any], seen: Viewport) -> None:
+    for number, label in enumerate(summary["classes"]):
         color = HUES[number % len(HUES)]
-        low, high = (np.array(found[end][number], float) for end in ("low", "high"))
+        low, high = (np.array(summary[end][number], float) for end in ("low", "high"))
         ax.fill_between(seen.axes[0], low, high, color=color, alpha=0.13, linewidth=0)
-        line = found["probability"][number]
+        line = summary["probability"][number]
         ax.plot(
             seen.axes[0],
             line,
@@ -140,8 +147,8 @@ def _class_lines(ax: Axes, found: dict[str, Any], seen: Window) -> None:
     tidy(ax, (seen.schema.inputs[seen.shown[0]], "probability"))
 
 
-def _class_map(ax: Axes, found: dict[str, Any], seen: Window, rows: Rows) -> None:
-    table = np.moveaxis(np.array(found["probability"], float), 0, -1)
+def _class_map(ax: Axes, summary: dict[str, Any], seen: Viewport, rows: Rows) -> None:
+    table = np.moveaxis(np.array(summary["probability"], float), 0, -1)
     first, second = seen.shown
     plots.class_map(
         ax,
@@ -149,7 +156,7 @@ def _class_map(ax: Axes, found: dict[str, Any], seen: Window, rows: Rows) -> Non
         seen.axes[1],
         table,
         classes=seen.schema.classes or (),
-        predicted=np.array(found["predicted"]),
+        predicted=np.array(summary["predicted"]),
         X=rows.X[:, [first, second]],
         y=rows.y,
         names=(seen.schema.inputs[first], seen.schema.inputs[second]),
@@ -159,10 +166,12 @@ def _class_map(ax: Axes, found: dict[str, Any], seen: Window, rows: Rows) -> Non
 
 
 def _mean_map(
-    ax: Axes, found: dict[str, Any], which: str, seen: Window, rows: Rows
+    ax: Axes, summaries: dict[str, Any], which: str, seen: Viewport, rows: Rows
 ) -> Any:
     """A map whose colours mean the same beside its neighbour."""
-    tables = {one: np.array(said["z"], float) for one, said in found.items()}
+    tables = {
+        name: np.array(summary["z"], float) for name, summary in summaries.items()
+    }
     low = min(float(table.min()) for table in tables.values())
     high = max(float(table.max()) for table in tables.values())
     levels = MaxNLocator(12).tick_values(low, high if high > low else low + 1)
@@ -185,7 +194,7 @@ def _mean_map(
     return drawn
 
 
-def _regions(ax: Axes, rules: Sequence[tuple[BoundRule, str]], seen: Window) -> None:
+def _regions(ax: Axes, rules: Sequence[tuple[BoundRule, str]], seen: Viewport) -> None:
     """Where rules speak, in their own colours."""
     for bound, color in rules:
         if not bound.is_checkable:
@@ -206,7 +215,7 @@ def _marks(rows: int) -> tuple[float, float]:
     return 3.5, max(0.12, (_MANY / rows) ** 0.5)
 
 
-def _held(seen: Window) -> str:
+def _held(seen: Viewport) -> str:
     """Where the inputs are held that are not shown."""
     others = [
         (name, value)
@@ -222,5 +231,5 @@ def _held(seen: Window) -> str:
         if not ("=" in n and v in (0.0, 1.0))
     ]
     named = [n.replace("=", " ") for n, v in others if "=" in n and v == 1.0]
-    said = ", ".join([*plain, *named])
-    return textwrap.fill(f"Others at: {literal(said)}", 110) if said else ""
+    values = ", ".join([*plain, *named])
+    return textwrap.fill(f"Others at: {literal(values)}", 110) if values else ""

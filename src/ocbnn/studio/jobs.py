@@ -12,10 +12,16 @@ import secrets
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ocbnn.core.errors import OcbnnError
-from ocbnn.studio.processes import end, is_over, last_words, lines, started
+from ocbnn.errors import OcbnnError
+from ocbnn.studio.processes import (
+    end,
+    is_over,
+    last_words,
+    lines,
+    start_process,
+)
 from ocbnn.studio.sessions import Session
-from ocbnn.studio.telling import NOTHING_DRAWN, before
+from ocbnn.studio.worker_messages import NOTHING_DRAWN, stopped_early
 
 # For a fit that is to stop; for one that sums up what it has drawn, on a busy machine;
 # and between telling a process to end and killing it.
@@ -32,7 +38,7 @@ class CrashError(OcbnnError, RuntimeError):
 
 
 class SupersededError(OcbnnError, RuntimeError):
-    """A newer question was asked in the place of this one."""
+    """A newer question was asked instead of this one."""
 
 
 class Listeners:
@@ -53,12 +59,12 @@ class Listeners:
             if not self._queues[session]:
                 del self._queues[session]
 
-    def tell(self, session: str, event: str, said: Any) -> None:
+    def tell(self, session: str, event: str, data: Any) -> None:
         """Tell all of them; who does not keep up misses the oldest."""
         for queue in self._queues.get(session, ()):
             if queue.full():
                 queue.get_nowait()
-            queue.put_nowait((event, said))
+            queue.put_nowait((event, data))
 
 
 class Fits:
@@ -81,7 +87,7 @@ class Fits:
         return self._said.get(session.id) or session.fit_state()
 
     @contextlib.contextmanager
-    def held(self, session: Session):  # noqa: ANN201 (a generator's type says less)
+    def reserved(self, session: Session):  # noqa: ANN201 (a generator's type says less)
         """A place for a fit that is looked at before it starts, and may be stopped."""
         job = self._jobs[session.id] = _Job(session)
         try:
@@ -96,8 +102,8 @@ class Fits:
         first = {"state": "waiting", "message": message, "stage": "", "note": ""}
         empty = dict.fromkeys(("share", "rate", "left"))
         run = secrets.token_hex(4)
-        said = {"text": text, "quick": quick, "run": run}
-        self._say(session, {**first, **empty, **said})
+        fit = {"text": text, "quick": quick, "run": run}
+        self._say(session, {**first, **empty, **fit})
         options = ["--run", run, *(["--quick"] if quick else [])]
         job = self._jobs.setdefault(session.id, _Job(session))
         job.task = asyncio.create_task(self._run(job, options))
@@ -125,7 +131,7 @@ class Fits:
     async def settle(self, session: Session) -> None:
         """Wait for a fit no longer that only sums up what it has drawn.
 
-        That is saved, and the same fit goes on from there.
+        That is saved, and the same fit continues from there.
         """
         job = self._jobs.get(session.id)
         if job is not None and job.is_told and job.process and job.task:
@@ -151,28 +157,28 @@ class Fits:
             start = {"state": "running", "stage": "starting", "message": ""}
             self._say(session, start)
             try:
-                process = await started("worker", str(session.folder), *options)
+                process = await start_process("worker", str(session.folder), *options)
             except OSError as error:
                 message = f"no process could be started: {error.strerror or error}."
                 self._say(session, {"state": "failed", "message": message})
                 return
             job.process = process
             ending = asyncio.create_task(self._end_when_asked(job, process))
-            said = {"state": "failed", "message": _NOT_FOLLOWED}
+            status = {"state": "failed", "message": _NOT_FOLLOWED}
             try:
                 words = asyncio.create_task(last_words(process))
-                ended = await self._hear(job, process)
+                ended = await self._follow(job, process)
                 await process.wait()
                 session.mend()
-                said = self._ending(job, ended, await words)
+                status = self._ending(job, ended, await words)
             except OSError as error:
                 why = error.strerror or error
-                said["message"] = f"the session's folder cannot be used: {why}."
+                status["message"] = f"the session's folder cannot be used: {why}."
             finally:
                 ending.cancel()
                 if process.returncode is None:
                     await end(process, _INSISTING_SECONDS)
-                self._say(session, {**said, "share": None, "left": None})
+                self._say(session, {**status, "share": None, "left": None})
 
     async def _end_when_asked(
         self, job: "_Job", process: asyncio.subprocess.Process
@@ -184,8 +190,8 @@ class Fits:
         is_over_soon = await is_over(process, _GENTLE_SECONDS)
         if not is_over_soon and job.is_keeping:
             job.is_told = True
-            said = {"state": "stopped", "message": _SUMMING_UP}
-            self._say(job.session, {**said, "share": None, "left": None})
+            status = {"state": "stopped", "message": _SUMMING_UP}
+            self._say(job.session, {**status, "share": None, "left": None})
             await is_over(process, _KEEPING_SECONDS)
         if process.returncode is None:
             await end(process, _INSISTING_SECONDS)
@@ -194,52 +200,52 @@ class Fits:
         self, job: "_Job", ended: dict[str, Any] | None, words: str
     ) -> dict[str, Any]:
         """How a fit ended: as it said, or as one sees from what it left."""
-        said = ended or {"state": "failed", "message": words}
-        if job.stopping.is_set() and said["state"] == "failed":
+        status = ended or {"state": "failed", "message": words}
+        if job.stopping.is_set() and status["state"] == "failed":
             run = self._said[job.session.id]["run"]
-            is_shown = (job.session.found() or {}).get("run") == run
+            is_shown = (job.session.read_result() or {}).get("run") == run
             early = _NOTHING_SHOWN if job.is_keeping else NOTHING_DRAWN
-            message = "" if is_shown else before(job.session.folder, early)
-            said = {"state": "stopped", "message": message}
-        return said
+            message = "" if is_shown else stopped_early(job.session.folder, early)
+            status = {"state": "stopped", "message": message}
+        return status
 
-    async def _hear(
+    async def _follow(
         self, job: "_Job", process: asyncio.subprocess.Process
     ) -> dict[str, Any] | None:
         """Pass on what a fit says; how it ended, if it lived to say so."""
         assert process.stdout is not None
         ended, session = None, job.session
         async for line in lines(process.stdout):
-            said = _heard(line)
-            match said.pop("event", None):
+            message = _parse_message(line)
+            match message.pop("event", None):
                 case "progress":
-                    self._say(session, said, keep=False)
+                    self._say(session, message, keep=False)
                 case "bands":
-                    self._listeners.tell(session.id, "bands", said)
+                    self._listeners.tell(session.id, "bands", message)
                 case "result":
                     self._listeners.tell(session.id, "result", {})
                 case "keeping":
                     job.is_keeping = True
                 case "end":
-                    ended = said
+                    ended = message
                 case _:
                     pass  # Not for us: a library has printed it.
         return ended
 
-    def _say(self, session: Session, said: dict[str, Any], keep: bool = True) -> None:
-        whole = {**self._said.get(session.id, {}), **said}
+    def _say(self, session: Session, news: dict[str, Any], keep: bool = True) -> None:
+        whole = {**self._said.get(session.id, {}), **news}
         self._said[session.id] = whole
         self._listeners.tell(session.id, "fit", whole)
         if keep:
             self._writing.submit(session.keep_fit_state, whole)
 
 
-def _heard(line: bytes) -> dict[str, Any]:
+def _parse_message(line: bytes) -> dict[str, Any]:
     """What a line says, if it does: a process may be ended while it speaks."""
     with contextlib.suppress(ValueError, RecursionError):
-        said = json.loads(line)
-        if isinstance(said, dict):
-            return said
+        message = json.loads(line)
+        if isinstance(message, dict):
+            return message
     return {}
 
 
@@ -256,7 +262,7 @@ class _Job:
     is_told: bool = False  # as stopped, although it writes still
 
 
-class Looker:
+class PreviewProcess:
     """One process that answers questions about functions, one after the other."""
 
     def __init__(self) -> None:
@@ -275,8 +281,10 @@ class Looker:
     async def ask(self, page: str, kind: str, session: Session, **more: Any) -> Any:
         """An answer; of a page's questions of one kind only the last is answered.
 
-        Raises:
-            OcbnnError: When there is no answer, or a newer question.
+        Raises
+        ------
+        OcbnnError
+            When there is no answer, or a newer question.
         """
         key = (page, kind, session.id)
         self._number += 1
@@ -285,8 +293,12 @@ class Looker:
             if self._latest.get(key) != number:
                 raise SupersededError("a newer question was asked")
             try:
-                said = {"kind": kind, "folder": str(session.folder), "number": number}
-                return await self._answer({**said, **more})
+                question = {
+                    "kind": kind,
+                    "folder": str(session.folder),
+                    "number": number,
+                }
+                return await self._answer({**question, **more})
             finally:
                 if self._latest.get(key) == number:
                     del self._latest[key]
@@ -308,19 +320,19 @@ class Looker:
         if self._is_closed:
             raise CrashError("the studio is being closed.")
         if self._process is None or self._process.returncode is not None:
-            self._process = await started("looker")
+            self._process = await start_process("preview_worker")
             self._words = asyncio.create_task(last_words(self._process))
             await self._line()
         return self._process
 
-    async def _answer(self, asked: dict[str, Any]) -> Any:
+    async def _answer(self, question: dict[str, Any]) -> Any:
         process = await self._ready()
         assert process.stdin is not None
-        process.stdin.write(json.dumps(asked).encode() + b"\n")
-        found = await self._line()
-        if "error" in found:
-            raise OcbnnError(found["error"])
-        return found["answer"]
+        process.stdin.write(json.dumps(question).encode() + b"\n")
+        answer = await self._line()
+        if "error" in answer:
+            raise OcbnnError(answer["error"])
+        return answer["answer"]
 
     async def _line(self) -> dict[str, Any]:
         process = self._process
@@ -340,9 +352,9 @@ class Looker:
         return json.loads(line)
 
 
-def gone_on(session: Session) -> None:
+def mark_abandoned(session: Session) -> None:
     """Mark a fit that a server which is gone has left running."""
-    said = session.fit_state()
-    if said.get("state") in ("running", "waiting"):
+    status = session.fit_state()
+    if status.get("state") in ("running", "waiting"):
         message = "The studio was closed while this ran. Fit again to go on from there."
-        session.keep_fit_state({**said, "state": "stopped", "message": message})
+        session.keep_fit_state({**status, "state": "stopped", "message": message})

@@ -9,11 +9,11 @@ from ocbnn.core.words import spell
 from ocbnn.plots.shading import RuleView
 from ocbnn.plots.slices import placing
 from ocbnn.plots.trace import trace
-from ocbnn.rules import AllowedClasses, BoundRule, Expectation, Forbidden, evaluate
-from ocbnn.studio.window import Window
+from ocbnn.rules import BoundRule, evaluate
+from ocbnn.studio.viewport import Viewport
 
 
-def layer_of(bound: BoundRule, seen: Window) -> dict[str, Any]:
+def layer_of(bound: BoundRule, seen: Viewport) -> dict[str, Any]:
     """A rule's part of a view: forbidden outputs, expected ones, or its region.
 
     A region is shown where the outputs cannot be: on a map, for classes, and for rules
@@ -21,23 +21,23 @@ def layer_of(bound: BoundRule, seen: Window) -> dict[str, Any]:
     """
     is_curve = not seen.is_map and not bound.slopes
     drawable = is_curve and bound.mentions("output") == [seen.output]
-    if drawable and isinstance(bound.claim, Forbidden):
+    if drawable and bound.claim.required is not None:
         view = _along(bound, seen)
         outline = view.outline(view.breaks)
         return _layer("forbidden", outline.fill, outline.boundary, "forbidden")
-    if drawable and isinstance(bound.claim, Expectation):
+    if drawable and bound.claim.curves:
         view = _along(bound, seen)
         outline = view.outline(view.agrees)
-        line = _means(bound, bound.claim, seen)
+        line = _means(bound, seen)
         return _layer("expected", outline.fill, line, "expected, ±2 sd")
     return _region(bound, seen)
 
 
-def _along(bound: BoundRule, seen: Window) -> RuleView:
+def _along(bound: BoundRule, seen: Viewport) -> RuleView:
     return RuleView(bound, seen.shown[0], seen.output, seen.at, seen.xlim, seen.limits)
 
 
-def _region(bound: BoundRule, seen: Window) -> dict[str, Any]:
+def _region(bound: BoundRule, seen: Viewport) -> dict[str, Any]:
     place = placing(bound, seen.shown, seen.at)
     if seen.is_map:
         inside = lambda x, y: bound.applies(place(x, y))
@@ -49,20 +49,20 @@ def _region(bound: BoundRule, seen: Window) -> dict[str, Any]:
 
 
 def _said(bound: BoundRule) -> str:
-    if isinstance(bound.claim, AllowedClasses) and bound.schema.classes:
-        pairs = zip(bound.schema.classes, bound.claim.mask, strict=True)
+    if bound.claim.allowed is not None and bound.schema.classes:
+        pairs = zip(bound.schema.classes, bound.claim.allowed, strict=True)
         return ", ".join(str(label) for label, allowed in pairs if allowed)
     return str(bound.rule.claim)
 
 
-def _means(bound: BoundRule, claim: Expectation, seen: Window) -> np.ndarray:
+def _means(bound: BoundRule, seen: Viewport) -> np.ndarray:
     """The lines on which the output is expected, parted by NaN."""
     X = seen.inputs
     inside = bound.applies(X)
     Y = np.full((len(X), len(bound.schema.outputs)), np.nan)
     lines = []
-    for mean in claim.means:
-        values = np.where(inside, evaluate(mean, X, Y, np), np.nan)
+    for curve in bound.claim.curves:
+        values = np.where(inside, evaluate(curve.mean, X, Y, np), np.nan)
         lines += [np.column_stack([seen.axes[0], values]), np.full((1, 2), np.nan)]
     return np.concatenate(lines)
 

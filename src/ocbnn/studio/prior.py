@@ -16,12 +16,12 @@ from jaxtyping import Array, Float
 from scipy.special import logsumexp, softmax
 
 from ocbnn.core.randomness import key_from
-from ocbnn.estimators.rulebook import make_terms
-from ocbnn.estimators.scales import make_units
+from ocbnn.core.scales import make_units
 from ocbnn.networks import MLP
 from ocbnn.posterior import Categorical, GaussianNoise, Model, Target
 from ocbnn.predictive import Predictive
-from ocbnn.priors import WeightPrior
+from ocbnn.priors import with_prior
+from ocbnn.priors.rulebook import make_terms
 from ocbnn.projects.columns import Rows
 from ocbnn.projects.study import Study
 from ocbnn.rules import BoundRule
@@ -37,10 +37,14 @@ _TAKEN = 0.3
 class Prior:
     """Draws from the prior that rules have shaped.
 
-    Attributes:
-        predictive: Their functions.
-        reached: How much of the rules' strength was reached in time; 1 for all.
-        seconds: How long it took.
+    Attributes
+    ----------
+    predictive
+        Their functions.
+    reached
+        How much of the rules' strength was reached in time; 1 for all.
+    seconds
+        How long it took.
     """
 
     predictive: Predictive
@@ -65,30 +69,33 @@ def shaped_prior(study: Study, rows: Rows, rules: tuple[BoundRule, ...]) -> Prio
     targets = _targets(study, rows, rules)
     weights = sum(leaf.size for leaf in jax.tree.leaves(targets[0].network.shapes()))
     count = _FEW if weights > _WIDE else _PARTICLES
-    seed = study.said.fit.seed
-    crowd = _Crowd(targets, np.random.default_rng([seed, 5]), count)
+    seed = study.sections.fit.seed
+    crowd = _Particles(targets, np.random.default_rng([seed, 5]), count)
     reached = crowd.meet(_SECONDS) if rules else 1.0
-    made = targets[0]
-    predictive = Predictive(made.network, made.likelihood, crowd.positions, made.units)
+    predictive = Predictive.of(targets[0], crowd.positions)
     return Prior(predictive, reached, time.monotonic() - started)
 
 
 def _targets(study: Study, rows: Rows, rules: tuple[BoundRule, ...]) -> list[Target]:
     """One density for each rule, so that rules of one form share what is compiled."""
-    said, schema = study.said.network, rows.schema
+    settings, schema = study.sections.network, rows.schema
     is_number = schema.classes is None
     outputs = len(schema.outputs if schema.classes is None else schema.classes)
     y = rows.y if is_number else None
-    units = make_units(said.standardize, said.scales, schema.inputs, rows.X, y, outputs)
-    network = MLP(len(schema.inputs), tuple(said.hidden), outputs, said.activation)
-    prior = WeightPrior(said.weight_prior, said.weight_scale)
+    units = make_units(
+        settings.standardize, settings.scales, schema.inputs, rows.X, y, outputs
+    )
+    network = MLP(
+        len(schema.inputs), tuple(settings.hidden), outputs, settings.activation
+    )
+    made = with_prior(network, settings.weight_prior, settings.weight_scale)
     likelihood = GaussianNoise.fixed(1.0, outputs) if is_number else Categorical()
-    terms = make_terms(rules, key_from(study.said.fit.seed), rows.X, y, units)
+    terms = make_terms(rules, key_from(study.sections.fit.seed), rows.X, y, units)
     sets = [(term,) for term in terms] or [()]
-    return [Target(network, prior, likelihood, one, units=units) for one in sets]
+    return [Target(*made, likelihood, some, units=units) for some in sets]
 
 
-class _Crowd:
+class _Particles:
     """Prior draws on their way to the rules."""
 
     def __init__(
@@ -133,8 +140,8 @@ class _Crowd:
         return logs
 
     def _logs(self, positions: Model) -> Float[np.ndarray, " n"]:
-        found = [_log_g(target, positions) for target in self._targets]
-        total = np.sum([np.asarray(one, float) for one in found], axis=0)
+        parts = [_log_g(target, positions) for target in self._targets]
+        total = np.sum([np.asarray(part, float) for part in parts], axis=0)
         return np.where(np.isnan(total), -np.inf, total)
 
     def _fresh(self) -> Model:
@@ -148,8 +155,8 @@ class _Crowd:
         """Systematic resampling."""
         shares = softmax(logs)
         places = (np.arange(self._count) + self._rng.random()) / self._count
-        found = np.searchsorted(np.cumsum(shares), places)
-        return np.minimum(found, self._count - 1)
+        indices = np.searchsorted(np.cumsum(shares), places)
+        return np.minimum(indices, self._count - 1)
 
 
 @eqx.filter_jit

@@ -11,7 +11,7 @@ _LINE = 2**26  # bytes of a line that a process may say
 _LAST_WORDS = 30
 
 
-async def started(module: str, *args: str) -> asyncio.subprocess.Process:
+async def start_process(module: str, *args: str) -> asyncio.subprocess.Process:
     """A module of the studio in a process of its own."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", f"ocbnn.studio.{module}", *args),

@@ -4,7 +4,7 @@ import base64
 import html
 from typing import Any
 
-from ocbnn.projects.reporting import web_page
+from ocbnn.projects.reports import web_page
 from ocbnn.studio.document import Document, study_text
 
 _VERDICTS = {
@@ -33,25 +33,30 @@ def report_page(
 ) -> str:
     """A web page with everything in it.
 
-    Args:
-        document: What was fitted.
-        result: What was found.
-        picture: The figure, as PNG.
-        stale: Whether something else is written by now.
+    Parameters
+    ----------
+    document
+        What was fitted.
+    result
+        What was found.
+    picture
+        The figure, as PNG.
+    stale
+        Whether something else is written by now.
     """
     image = base64.b64encode(picture).decode()
-    one, other = result["with"], result.get("without")
+    fit, bare = result["with"], result.get("without")
     parts = [
         _paragraph(QUICK) if result.get("quick") else "",
         _paragraph(_STALE) if stale else "",
         _paragraph(result.get("rows", "")),
         f'<p><img alt="The functions, with rules and without" '
         f'src="data:image/png;base64,{image}"></p>',
-        _verdict(one, "With rules" if one["rules"] else ""),
-        _rules(one, other, result.get("certificates") or []),
-        _scores(one, other),
+        _verdict(fit, "With rules" if fit["rules"] else ""),
+        _rules(fit, bare, result.get("certificates") or []),
+        _scores(fit, bare),
         _block("Do rules fight the data, or each other?", result.get("conflicts", "")),
-        _verdict(other, "Without rules") if other else "",
+        _verdict(bare, "Without rules") if bare else "",
         _block("All of the report", result.get("report", "")),
         _block("The study", study_text(document)),
     ]
@@ -64,49 +69,53 @@ def rows_in_words(rows: dict[str, Any]) -> str:
     >>> rows_in_words({"fitted": 3347, "dropped": 0, "held_out": 0, "scored": 2000})
     'Fitted to 3,347 rows. Scores are of 2,000 of them, chosen at random.'
     """
-    said = f"Fitted to {rows['fitted']:,} rows"
+    sentence = f"Fitted to {rows['fitted']:,} rows"
     if rows["dropped"]:
-        said += f"; {rows['dropped']:,} with gaps are left out"
+        sentence += f"; {rows['dropped']:,} with gaps are left out"
     if rows["held_out"]:
-        return f"{said}. Scores are of {rows['held_out']:,} rows that were kept back."
+        return (
+            f"{sentence}. Scores are of {rows['held_out']:,} rows that were kept back."
+        )
     if rows["scored"] < rows["fitted"]:
-        return f"{said}. Scores are of {rows['scored']:,} of them, chosen at random."
-    return f"{said}. Scores are of the same rows."
+        return (
+            f"{sentence}. Scores are of {rows['scored']:,} of them, chosen at random."
+        )
+    return f"{sentence}. Scores are of the same rows."
 
 
-def _verdict(one: dict[str, Any], which: str) -> str:
-    said = "".join(f"<li>{html.escape(s)}</li>" for s in one["verdict"]["sentences"])
-    status = one["verdict"]["status"]
+def _verdict(fit: dict[str, Any], which: str) -> str:
+    items = "".join(f"<li>{html.escape(s)}</li>" for s in fit["verdict"]["sentences"])
+    status = fit["verdict"]["status"]
     words = _VERDICTS.get(status) or str(status)
     title = f"{which}: {words}" if which else words
-    return f"<h2>{html.escape(title)}</h2><ul>{said}</ul>"
+    return f"<h2>{html.escape(title)}</h2><ul>{items}</ul>"
 
 
 def _rules(
-    one: dict[str, Any], other: dict[str, Any] | None, proved: list[dict[str, Any]]
+    fit: dict[str, Any], other: dict[str, Any] | None, proved: list[dict[str, Any]]
 ) -> str:
-    proofs = {found["rule"]: found["sentence"] for found in proved}
+    proofs = {rule["rule"]: rule["sentence"] for rule in proved}
     bare = (other or {}).get("rules", [])
-    without = {found["rule"]: found["violation"] for found in bare}
+    without = {rule["rule"]: rule["violation"] for rule in bare}
     rows = [
         (
-            found.get("text") or found["rule"],
-            _share(found["violation"]),
-            _share(without.get(found["rule"])),
-            proofs.get(found["rule"], ""),
+            rule.get("text") or rule["rule"],
+            _share(rule["violation"]),
+            _share(without.get(rule["rule"])),
+            proofs.get(rule["rule"], ""),
         )
-        for found in one["rules"]
+        for rule in fit["rules"]
     ]
     head = ("rule", "broken with rules", "broken without", "proved")
     title = "<h2>In how much of its region each rule is broken</h2>"
     return f"{title}{_table(head, rows)}" if rows else ""
 
 
-def _scores(one: dict[str, Any], other: dict[str, Any] | None) -> str:
+def _scores(fit: dict[str, Any], other: dict[str, Any] | None) -> str:
     others = (other or {}).get("scores", {})
     rows = [
         (_score_name(name), f"{value:.4g}", _number(others.get(name)))
-        for name, value in one["scores"].items()
+        for name, value in fit["scores"].items()
     ]
     return f"<h2>Scores</h2>{_table(('', 'with rules', 'without'), rows)}"
 

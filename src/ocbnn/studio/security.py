@@ -86,7 +86,7 @@ class Guard:
         await answer(scope, receive, sending)
 
     def _instead(self, scope: Scope) -> Response | None:
-        """What is answered in the place of the studio, if anything is."""
+        """What is answered instead of the studio, if anything is."""
         headers = Headers(scope=scope)
         if headers.get("host", "").lower() not in self._hosts:
             return _refused(421, "this server does not answer to that name.")

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
+from ocbnn.claims import WrittenClaim
+from ocbnn.language.conditions import And, Condition, Not, Or
+from ocbnn.language.tree import Comparison, Expression, Membership, Name, Number, Slope
 from ocbnn.rules import Rule
-from ocbnn.rules.conditions import And, Condition, Not, Or
-from ocbnn.rules.rule import Expect
-from ocbnn.rules.tree import Comparison, Expression, Membership, Name, Number, Slope
 
 _OPS = {"<": "is below", "<=": "is at most", ">": "is above", ">=": "is at least"}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -17,7 +17,7 @@ _TRENDS = {
     (2, "<"): "{} bends downwards along {}",
 }
 _HALF = 0.5
-_POWER = re.compile(r" \*\* (\d+)(?![\d.])")
+_POWER = re.compile(r" \*\* (\d+)(?![\d.]| \*\*)")
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -25,17 +25,10 @@ def in_words(rule: Rule) -> str:
     """A rule as a sentence."""
     where = "Everywhere" if rule.where is None else f"Where {_said(rule.where)}"
     claim = rule.claim
-    if isinstance(claim, Expect):
-        return f"{where}: {_expected(claim)}"
-    return f"{where}: {_said(claim) if isinstance(claim, Condition) else claim}"
-
-
-def _expected(claim: Expect) -> str:
-    parts = [
-        f"about {_plain(mean)}, give or take {_plain(Number(sd))}"
-        for mean, sd in zip(claim.means, claim.sds, strict=True)
-    ]
-    return f"{_plain(claim.target)} is {'; or '.join(parts)}"
+    sentence = (
+        claim.sentence(_plain) if isinstance(claim, WrittenClaim) else _said(claim)
+    )
+    return f"{where}: {sentence}"
 
 
 def _said(condition: Condition) -> str:  # noqa: PLR0911 (one per kind of node)
@@ -68,14 +61,14 @@ def _one_band(part: Condition) -> str | None:
 
 def _joined(parts: Sequence[Condition]) -> list[str]:
     """Parts of a conjunction, two sides of one thing together."""
-    found, rest = [], list(parts)
+    phrases, rest = [], list(parts)
     while rest:
         first = rest.pop(0)
         band = _band(first, rest[0]) if rest else None
         if band is not None:
             rest.pop(0)
-        found.append(band or _part(first))
-    return found
+        phrases.append(band or _part(first))
+    return phrases
 
 
 def _part(part: Condition) -> str:
@@ -95,8 +88,8 @@ def _band(one: Condition, two: Condition) -> str | None:
     return f"{_thing(one.right)} is {_plain(one.left)} to {_plain(two.right)}"
 
 
-def _compared(said: Comparison) -> str:
-    op, left, right = said.op, said.left, said.right
+def _compared(comparison: Comparison) -> str:
+    op, left, right = comparison.op, comparison.left, comparison.right
     if isinstance(left, Number):
         op, left, right = _TURNED[op], right, left
     if isinstance(right, Number):
@@ -105,7 +98,7 @@ def _compared(said: Comparison) -> str:
         if sign and right.value == _HALF:
             return f"{column} is {'' if op[0] == '>' else 'not '}{label}"
         if isinstance(left, Slope) and right.value == 0:
-            alike = len({str(one) for one in left.inputs}) == 1
+            alike = len({str(column) for column in left.inputs}) == 1
             trend = _TRENDS.get((len(left.inputs), op[0])) if alike else None
             if trend:
                 return trend.format(_plain(left.output), _plain(left.inputs[0]))

@@ -23,12 +23,18 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from ocbnn.core.cores import cores
-from ocbnn.core.errors import OcbnnError
-from ocbnn.studio.asking import RefusedError, sent_as, sent_bytes, sent_json, spoken
-from ocbnn.studio.desk import Desk
+from ocbnn.errors import OcbnnError
+from ocbnn.studio.controller import Controller
 from ocbnn.studio.document import MOST_TEXT, Document, View
 from ocbnn.studio.drawing import Drawn, MovedBox, with_name
-from ocbnn.studio.jobs import Fits, Listeners, Looker, SupersededError
+from ocbnn.studio.jobs import Fits, Listeners, PreviewProcess, SupersededError
+from ocbnn.studio.requests import (
+    RequestError,
+    read_body,
+    read_json,
+    read_model,
+    with_error_responses,
+)
 from ocbnn.studio.security import Guard
 from ocbnn.studio.sessions import Session, StaleError, Store
 from ocbnn.studio.strictness import with_strength, with_weight
@@ -40,37 +46,37 @@ _TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 _PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 
-class _Asked(BaseModel):
+class _Payload(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
-class _Saved(_Asked):
+class _SavePayload(_Payload):
     revision: int
     document: Document
 
 
-class _Edited(_Asked):
+class _EditPayload(_Payload):
     text: str = Field(max_length=MOST_TEXT)
     strength: float | Literal["soft", "firm", "hard"] | None = None
     weight: float | Literal["usual"] | None = None
     name: str | None = None
 
 
-class _Moved(_Asked):
+class _MovePayload(_Payload):
     text: str = Field(max_length=MOST_TEXT)
     shape: MovedBox
     view: View | None = None
 
 
-class _Viewed(_Asked):
+class _ViewPayload(_Payload):
     view: View | None = None
 
 
-class _Fitted(_Asked):
+class _FitPayload(_Payload):
     quick: bool = False
 
 
-class _New(_Asked):
+class _NewSessionPayload(_Payload):
     example: str
 
 
@@ -85,8 +91,8 @@ class Studio:
         self._most_bytes = most_bytes
         self._listeners = Listeners()
         self._fits = Fits(self._listeners, max(1, cores() // 2))
-        self._looker = Looker()
-        self._desk = Desk(self.store, self._fits, self._looker)
+        self._preview = PreviewProcess()
+        self._controller = Controller(self.store, self._fits, self._preview)
         self._closing = asyncio.Event()
         self._listening: Counter[str] = Counter()
 
@@ -117,7 +123,7 @@ class Studio:
         ]
         made = Starlette(
             routes=[
-                Route(path, spoken(handler), methods=[method])
+                Route(path, with_error_responses(handler), methods=[method])
                 for path, method, handler in routes
             ],
             lifespan=self._lifespan,
@@ -127,12 +133,12 @@ class Studio:
     def end_streams(self) -> None:
         """Let pages that listen or wait go, so that the server can end."""
         self._closing.set()
-        self._looker.stop()
+        self._preview.stop()
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        await run_in_threadpool(self._desk.tidy_up)
-        warming = asyncio.create_task(self._looker.start())
+        await run_in_threadpool(self._controller.tidy_up)
+        warming = asyncio.create_task(self._preview.start())
         try:
             yield
         finally:
@@ -141,7 +147,7 @@ class Studio:
             with contextlib.suppress(asyncio.CancelledError, OcbnnError):
                 await warming
             await self._fits.close()
-            await self._looker.close()
+            await self._preview.close()
 
     # Pages.
 
@@ -171,35 +177,37 @@ class Studio:
     # Sessions.
 
     async def _start(self, _: Request) -> Response:
-        found = await run_in_threadpool(self._desk.start)
-        return JSONResponse({**found, "limit": self._most_bytes})
+        state = await run_in_threadpool(self._controller.start)
+        return JSONResponse({**state, "limit": self._most_bytes})
 
     async def _new(self, request: Request) -> Response:
-        asked = await sent_as(request, _New)
-        return JSONResponse(await run_in_threadpool(self._desk.new, asked.example))
+        payload = await read_model(request, _NewSessionPayload)
+        return JSONResponse(
+            await run_in_threadpool(self._controller.new, payload.example)
+        )
 
     async def _upload(self, request: Request) -> Response:
         name = request.query_params.get("name", "")
         most = self._most_bytes
-        content = await sent_bytes(request, most, f"{name or 'the file'} is too large")
-        found = await run_in_threadpool(self.store.from_table, name, content)
-        return JSONResponse({"id": found.id})
+        content = await read_body(request, most, f"{name or 'the file'} is too large")
+        session = await run_in_threadpool(self.store.from_table, name, content)
+        return JSONResponse({"id": session.id})
 
     async def _state(self, request: Request) -> Response:
         session = self._session(request)
-        return JSONResponse(await run_in_threadpool(self._desk.state, session))
+        return JSONResponse(await run_in_threadpool(self._controller.state, session))
 
     async def _save(self, request: Request) -> Response:
         session = self._session(request)
-        asked = await sent_as(request, _Saved)
-        save = lambda: session.write(asked.document, asked.revision)
+        payload = await read_model(request, _SavePayload)
+        save = lambda: session.write(payload.document, payload.revision)
         try:
             revision = await run_in_threadpool(save)
         except StaleError as error:
-            state = await run_in_threadpool(self._desk.state, session)
+            state = await run_in_threadpool(self._controller.state, session)
             return JSONResponse({"error": str(error), "state": state}, 409)
         self._listeners.tell(session.id, "changed", {"revision": revision})
-        return JSONResponse(await run_in_threadpool(self._desk.state, session))
+        return JSONResponse(await run_in_threadpool(self._controller.state, session))
 
     async def _delete(self, request: Request) -> Response:
         session = self._session(request)
@@ -211,36 +219,44 @@ class Studio:
 
     async def _rows(self, request: Request) -> Response:
         session = self._session(request)
-        return JSONResponse(await run_in_threadpool(self._desk.rows, session))
+        return JSONResponse(await run_in_threadpool(self._controller.rows, session))
 
     # Rules.
 
     async def _edit(self, request: Request) -> Response:
-        asked = await sent_as(request, _Edited)
-        text = asked.text
-        if asked.strength is not None:
-            text = with_strength(text, asked.strength)
-        if asked.weight is not None:
-            text = with_weight(text, None if asked.weight == "usual" else asked.weight)
-        if asked.name is not None:
-            text = with_name(text, asked.name)
+        payload = await read_model(request, _EditPayload)
+        text = payload.text
+        if payload.strength is not None:
+            text = with_strength(text, payload.strength)
+        if payload.weight is not None:
+            text = with_weight(
+                text, None if payload.weight == "usual" else payload.weight
+            )
+        if payload.name is not None:
+            text = with_name(text, payload.name)
         return JSONResponse({"text": text})
 
     async def _drawn(self, request: Request) -> Response:
         session = self._session(request)
-        drawn = _DRAWN.validate_python(await sent_json(request))
-        return JSONResponse(await run_in_threadpool(self._desk.drawn, session, drawn))
+        drawn = _DRAWN.validate_python(await read_json(request))
+        return JSONResponse(
+            await run_in_threadpool(self._controller.drawn, session, drawn)
+        )
 
     async def _moved(self, request: Request) -> Response:
         session = self._session(request)
-        asked = await sent_as(request, _Moved)
-        move = lambda: self._desk.moved(session, asked.text, asked.shape, asked.view)
+        payload = await read_model(request, _MovePayload)
+        move = lambda: self._controller.moved(
+            session, payload.text, payload.shape, payload.view
+        )
         return JSONResponse(await run_in_threadpool(move))
 
     async def _layers(self, request: Request) -> Response:
         session = self._session(request)
-        view = (await sent_as(request, _Viewed)).view
-        return JSONResponse(await run_in_threadpool(self._desk.layers, session, view))
+        view = (await read_model(request, _ViewPayload)).view
+        return JSONResponse(
+            await run_in_threadpool(self._controller.layers, session, view)
+        )
 
     # Functions.
 
@@ -252,17 +268,17 @@ class Studio:
 
     async def _looked(self, request: Request, kind: str) -> Response:
         session = self._session(request)
-        view = (await sent_as(request, _Viewed)).view
+        view = (await read_model(request, _ViewPayload)).view
         page = request.headers.get("x-page", "")
         try:
-            return JSONResponse(await self._desk.look(page, kind, session, view))
+            return JSONResponse(await self._controller.look(page, kind, session, view))
         except SupersededError:
             return JSONResponse({"error": "a newer question was asked"}, 409)
 
     async def _fit(self, request: Request) -> Response:
         session = self._session(request)
-        asked = await sent_as(request, _Fitted)
-        await self._desk.fit(session, quick=asked.quick)
+        payload = await read_model(request, _FitPayload)
+        await self._controller.fit(session, quick=payload.quick)
         return JSONResponse({})
 
     async def _cancel(self, request: Request) -> Response:
@@ -273,19 +289,21 @@ class Studio:
         session = self._session(request)
         session.read()  # Once an answer has begun, no error can be told.
         if self._listening[session.id] >= _MOST_LISTENING:
-            raise RefusedError(
+            raise RequestError(
                 f"this study is open in {_MOST_LISTENING} tabs. Close some of them.",
                 429,
             )
-        return StreamingResponse(self._told(session), media_type="text/event-stream")
+        return StreamingResponse(
+            self._event_stream(session), media_type="text/event-stream"
+        )
 
-    async def _told(self, session: Session) -> AsyncIterator[str]:
+    async def _event_stream(self, session: Session) -> AsyncIterator[str]:
         closing = asyncio.create_task(self._closing.wait())
         coming = None
         self._listening[session.id] += 1
         try:
             with self._listeners.listening(session.id) as queue:
-                yield _event("fit", self._desk.fit_state(session))
+                yield _event("fit", self._controller.fit_state(session))
                 while not self._closing.is_set():
                     coming = asyncio.create_task(queue.get())
                     await asyncio.wait(
@@ -297,10 +315,10 @@ class Studio:
                         coming.cancel()
                         yield ": still here\n\n"
                         continue
-                    name, said = coming.result()
+                    name, data = coming.result()
                     if name == "fit":
-                        said = self._desk.fit_state(session)
-                    yield _event(name, said)
+                        data = self._controller.fit_state(session)
+                    yield _event(name, data)
         finally:
             self._listening[session.id] -= 1
             closing.cancel()
@@ -310,7 +328,7 @@ class Studio:
     async def _file(self, request: Request) -> Response:
         session = self._session(request)
         name = request.path_params["name"]
-        content, media = await self._desk.file(session, name)
+        content, media = await self._controller.file(session, name)
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         if isinstance(content, Path):
             return FileResponse(content, media_type=media, headers=headers)
@@ -320,14 +338,14 @@ class Studio:
         return self.store.session(request.path_params["id"])
 
 
-def _event(name: str, said: Any) -> str:
-    return f"event: {name}\ndata: {json.dumps(said, allow_nan=False)}\n\n"
+def _event(name: str, data: Any) -> str:
+    return f"event: {name}\ndata: {json.dumps(data, allow_nan=False)}\n\n"
 
 
 def _shipped(name: str, status: int = 200) -> Response:
     """A file of the page."""
     suffix = Path(name).suffix
     folder = importlib.resources.files("ocbnn.studio") / "static"
-    if suffix not in _TYPES or name not in {one.name for one in folder.iterdir()}:
+    if suffix not in _TYPES or name not in {path.name for path in folder.iterdir()}:
         raise KeyError(name)
     return Response((folder / name).read_bytes(), status, media_type=_TYPES[suffix])

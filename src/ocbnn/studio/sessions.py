@@ -16,8 +16,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ocbnn.core.errors import DataError, OcbnnError, SettingError
-from ocbnn.projects.starting import propose
+from ocbnn.errors import DataError, OcbnnError, SettingError
+from ocbnn.projects.scaffold import propose
 from ocbnn.projects.study import Study, read_study
 from ocbnn.storage import replace_file
 from ocbnn.studio.document import (
@@ -28,8 +28,9 @@ from ocbnn.studio.document import (
     study_text,
     title_in,
 )
-from ocbnn.studio.material import profiles_of
-from ocbnn.studio.private import close_to_others, make_folder
+from ocbnn.studio.page_advice import message
+from ocbnn.studio.private_files import close_to_others, make_folder
+from ocbnn.studio.session_data import profiles_of
 from ocbnn.tables import open_table
 
 _ID = re.compile(r"[0-9a-f]{12}")
@@ -67,7 +68,7 @@ class Session:
         return self.folder / "coming" / which
 
     def has_come(self, which: str) -> None:
-        """Put a fit in the place of the last one, if it was made beside it."""
+        """Replace the last fit, if this one was made beside it."""
         coming, here = self.coming(which), self.run(which)
         if coming.is_dir():
             old = self.folder / "coming" / f"old-{which}"
@@ -92,13 +93,15 @@ class Session:
     def read(self) -> tuple[int, Document]:
         """The document, and how often it was changed.
 
-        Raises:
-            DataError: When the file was damaged from outside.
+        Raises
+        ------
+        DataError
+            When the file was damaged from outside.
         """
         try:
-            said = json.loads((self.folder / _PAGE).read_text(encoding="utf-8"))
-            _json(said)  # What is no JSON in truth, such as NaN, no page can be told.
-            return int(said["revision"]), Document.model_validate(said["document"])
+            page = json.loads((self.folder / _PAGE).read_text(encoding="utf-8"))
+            _json(page)  # What is no JSON in truth, such as NaN, no page can be told.
+            return int(page["revision"]), Document.model_validate(page["document"])
         except _DAMAGE:
             raise DataError(
                 f"{self.folder / _PAGE}: this file is damaged. Its study.toml and its "
@@ -108,8 +111,10 @@ class Session:
     def write(self, document: Document, revision: int | None = None) -> int:
         """Keep a document; `revision` is the one that it was made from.
 
-        Raises:
-            StaleError: When there is a later one.
+        Raises
+        ------
+        StaleError
+            When there is a later one.
         """
         with self.lock:
             now = 0
@@ -124,24 +129,24 @@ class Session:
                         "this session was changed in another tab. What is shown now is "
                         "the newer one; make your last change again."
                     )
-            said = {
+            page = {
                 "revision": now + 1,
                 "changed": datetime.datetime.now(datetime.UTC).isoformat(),
                 "document": document.model_dump(mode="json"),
             }
             replace_file(self.study, study_text(document).encode())
-            replace_file(self.folder / _PAGE, _json(said))
+            replace_file(self.folder / _PAGE, _json(page))
             return now + 1
 
     def fit_state(self) -> dict[str, Any]:
         """How the last fit went."""
         return _read_json(self.folder / _FIT) or {"state": "none"}
 
-    def keep_fit_state(self, said: dict[str, Any]) -> None:
+    def keep_fit_state(self, state: dict[str, Any]) -> None:
         """Remember how the fit goes."""
-        replace_file(self.folder / _FIT, _json(said))
+        replace_file(self.folder / _FIT, _json(state))
 
-    def found(self) -> dict[str, Any] | None:
+    def read_result(self) -> dict[str, Any] | None:
         """What the last fit found."""
         return _read_json(self.result)
 
@@ -161,8 +166,10 @@ class Store:
     def session(self, name: str) -> Session:
         """A session by its name in addresses.
 
-        Raises:
-            KeyError: When there is none.
+        Raises
+        ------
+        KeyError
+            When there is none.
         """
         if not _ID.fullmatch(name) or not (self.folder / name / _PAGE).is_file():
             raise KeyError(name)
@@ -173,8 +180,8 @@ class Store:
         """Sessions, the last changed first; without those whose file is damaged."""
         names = [path.name for path in self.folder.iterdir()]
         lines = [self._line(name) for name in names if _ID.fullmatch(name)]
-        found = [line for line in lines if line is not None]
-        return sorted(found, key=lambda one: one["changed"], reverse=True)
+        sessions = [line for line in lines if line is not None]
+        return sorted(sessions, key=lambda session: session["changed"], reverse=True)
 
     def _line(self, name: str) -> dict[str, Any] | None:
         """What the start page says of a session, if that can be read."""
@@ -192,8 +199,10 @@ class Store:
     def from_table(self, name: str, content: bytes | Path) -> Session:
         """A session about a table; its last column is to be predicted at first.
 
-        Raises:
-            OcbnnError: When it cannot be read.
+        Raises
+        ------
+        OcbnnError
+            When it cannot be read.
         """
         suffix = Path(name).suffix.lower()
         if suffix not in _SUFFIXES:
@@ -211,16 +220,17 @@ class Store:
             try:
                 data = _first_choice(path, session.study)
             except OcbnnError as error:
-                text = str(error).replace(f"{session.folder}/", "")
-                raise type(error)(text) from None
+                raise type(error)(message(error, session.folder)) from None
             session.write(Document(title=_titled(name), data=data))
             return session
 
     def from_study(self, path: Path) -> Session:
         """A session about a study file and its table.
 
-        Raises:
-            OcbnnError: When one of them cannot be read.
+        Raises
+        ------
+        OcbnnError
+            When one of them cannot be read.
         """
         study = read_study(path)
         _look(study.table, study.source.folder)
@@ -252,9 +262,9 @@ class Store:
             self._known.pop(session.id, None)
         shutil.rmtree(session.folder)
 
-    def _made(self) -> "_Making":
+    def _made(self) -> "_NewFolder":
         name = secrets.token_hex(6)
-        return _Making(Session(name, self.folder / name))
+        return _NewFolder(Session(name, self.folder / name))
 
 
 def _look(table: Path, home: Path) -> None:
@@ -263,7 +273,7 @@ def _look(table: Path, home: Path) -> None:
         pass
 
 
-class _Making:
+class _NewFolder:
     """A new session's folder, gone again when it cannot be filled."""
 
     def __init__(self, session: Session) -> None:
@@ -281,8 +291,10 @@ class _Making:
 def _first_choice(table: Path, study: Path) -> DataChoice:
     """What could be learned from a table; where nothing can, a person chooses.
 
-    Raises:
-        OcbnnError: When it cannot be read, or there is nothing to choose from.
+    Raises
+    ------
+    OcbnnError
+        When it cannot be read, or there is nothing to choose from.
     """
     try:
         start = propose(table, study)
@@ -304,7 +316,7 @@ def _first_choice(table: Path, study: Path) -> DataChoice:
 
 
 def _document(study: Study, table: Path) -> Document:
-    said = study.said
+    said = study.sections
     data = said.data
     inputs = data.inputs
     if inputs is None:
@@ -350,12 +362,12 @@ def _json(content: Any) -> bytes:
 
 def _read_json(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except _DAMAGE:
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
-def _is_text(found: Any) -> bool:
+def _is_text(value: Any) -> bool:
     """Whether this is text that can be sent: JSON can write half a character."""
-    return isinstance(found, str) and found == found.encode(errors="replace").decode()
+    return isinstance(value, str) and value == value.encode(errors="replace").decode()

@@ -3,11 +3,8 @@
 import dataclasses
 from typing import Any
 
-from ocbnn.rules import AllowedClasses, BoundRule, Expectation, Forbidden, parse_rule
-from ocbnn.rules.rule import Held
-from ocbnn.rules.settings import DEFAULT_STRENGTH
-
-_CLASS_WEIGHT = 1.0
+from ocbnn.claims.settings import DEFAULT_STRENGTH, Held
+from ocbnn.rules import BoundRule, parse_rule
 
 
 def strictness_of(bound: BoundRule) -> dict[str, Any] | None:
@@ -15,29 +12,16 @@ def strictness_of(bound: BoundRule) -> dict[str, Any] | None:
 
     Limits have a strength; expectations a weight; classes a weight, and words.
     """
-    rule = bound.rule
-    words = ["firm", "hard"]
-    match bound.claim:
-        case Forbidden():
-            now, usual = rule.strength, DEFAULT_STRENGTH
-            return {"by": "strength", "now": now, "usual": usual, "words": words}
-        case AllowedClasses():
-            now = rule.weight or _CLASS_WEIGHT
-            now = now if rule.held == "soft" else rule.held
-            usual = _CLASS_WEIGHT
-            return {"by": "weight", "now": now, "usual": usual, "words": words}
-        case Expectation():
-            usual = float(rule.points)
-            now = rule.weight or usual
-            return {"by": "weight", "now": now, "usual": usual, "words": []}
-    return None
+    dial = bound.claim.dial(bound.rule)
+    if dial is None:
+        return None
+    words = [*dial.words]
+    return {"by": dial.setting, "now": dial.now, "usual": dial.usual, "words": words}
 
 
 def with_strength(text: str, strength: float | Held) -> str:
     """The same rule, held more or less strictly."""
     rule = parse_rule(text)
-    if strength == "soft":
-        strength = DEFAULT_STRENGTH
     return str(dataclasses.replace(rule, strength=strength))
 
 

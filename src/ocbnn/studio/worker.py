@@ -12,10 +12,16 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from ocbnn.core.compiled import keep_compiled
-from ocbnn.core.errors import OcbnnError
-from ocbnn.studio.hearing import Stop
-from ocbnn.studio.telling import before, in_json, speak_alone, tell
+from ocbnn.core.compilation_cache import keep_compiled
+from ocbnn.errors import OcbnnError
+from ocbnn.studio.page_advice import message, on_page
+from ocbnn.studio.stop_signal import StopSignal
+from ocbnn.studio.worker_messages import (
+    reserve_stdout,
+    send_event,
+    stopped_early,
+    to_json,
+)
 
 
 def main() -> int:
@@ -24,32 +30,31 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--run", default="")
-    asked = parser.parse_args()
-    speak_alone()
-    farewell = lambda message: tell("end", state="stopped", message=message)
-    stop = Stop(
-        farewell=lambda: farewell(before(asked.folder)),
-        promise=lambda: tell("keeping"),
+    options = parser.parse_args()
+    reserve_stdout()
+    farewell = lambda message: send_event("end", state="stopped", message=message)
+    stop = StopSignal(
+        farewell=lambda: farewell(stopped_early(options.folder)),
+        promise=lambda: send_event("keeping"),
     )
     stop.listen()
     keep_compiled()
     try:
         warnings.simplefilter("ignore")
-        state = _run(asked.folder, asked.run, stop, quick=asked.quick)
+        state = _run(options.folder, options.run, stop, quick=options.quick)
         stop.hold()  # Nothing is left that could be stopped.
-        tell("end", state=state, message="")
+        send_event("end", state=state, message="")
     except KeyboardInterrupt:
-        farewell(before(asked.folder))
+        farewell(stopped_early(options.folder))
     except OcbnnError as error:
-        message = str(error).replace(f"{asked.folder}/", "")
-        tell("end", state="failed", message=message)
+        send_event("end", state="failed", message=message(error, options.folder))
     return 0
 
 
-def _run(folder: Path, run: str, stop: Stop, *, quick: bool) -> str:
+def _run(folder: Path, run: str, stop: StopSignal, *, quick: bool) -> str:
     from ocbnn.storage import replace_file  # noqa: PLC0415
     from ocbnn.studio.document import study_text  # noqa: PLC0415
-    from ocbnn.studio.findings import (  # noqa: PLC0415
+    from ocbnn.studio.fit_results import (  # noqa: PLC0415
         broken_without,
         certificates,
         conflicts,
@@ -64,16 +69,16 @@ def _run(folder: Path, run: str, stop: Stop, *, quick: bool) -> str:
 
     def keep(**more: Any) -> None:
         result.update(more)
-        replace_file(session.result, in_json(result).encode())
-        tell("result")
+        replace_file(session.result, to_json(result).encode())
+        send_event("result")
 
     bare = folder / "without.toml"
     replace_file(bare, study_text(document, with_rules=False).encode())
     rules = bool(document.active)
     stage = "fitting with your rules" if rules else "fitting; there are no rules"
-    one = _fit(session.study, session, document, "with", stage, quick, stop)
-    keep(**{"with": one, "report": one.pop("text"), "rows": one.pop("rows")})
-    stop.farewell = lambda: tell("end", state="stopped", message="")
+    fitted = _fit(session.study, session, document, "with", stage, quick, stop)
+    keep(**{"with": fitted, "report": fitted.pop("text"), "rows": fitted.pop("rows")})
+    stop.farewell = lambda: send_event("end", state="stopped", message="")
     if stop.let_go():
         return "stopped"
     if not rules:
@@ -89,7 +94,9 @@ def _run(folder: Path, run: str, stop: Stop, *, quick: bool) -> str:
     if stop.let_go():
         return "stopped"
     for word, look in (("conflicts", conflicts), ("certificates", certificates)):
-        tell("progress", stage=look.__doc__, note="", share=None, rate=None, left=None)
+        send_event(
+            "progress", stage=look.__doc__, note="", share=None, rate=None, left=None
+        )
         keep(**{word: look(session)})
     return "done"
 
@@ -101,36 +108,37 @@ def _fit(
     which: str,
     stage: str,
     quick: bool,
-    stop: Stop,
+    stop: StopSignal,
 ) -> dict[str, Any]:
     from ocbnn.projects.fitting import fit_study  # noqa: PLC0415
     from ocbnn.projects.folder import RunFolder  # noqa: PLC0415
-    from ocbnn.studio.answers import summed_up  # noqa: PLC0415
-    from ocbnn.studio.findings import found_by  # noqa: PLC0415
-    from ocbnn.studio.material import checked  # noqa: PLC0415
-    from ocbnn.studio.teller import Teller  # noqa: PLC0415
+    from ocbnn.studio.fit_results import fit_result  # noqa: PLC0415
+    from ocbnn.studio.function_summaries import summarize  # noqa: PLC0415
+    from ocbnn.studio.session_data import checked  # noqa: PLC0415
+    from ocbnn.studio.worker_reporter import WorkerReporter  # noqa: PLC0415
 
     seen = checked(session.folder, document).window
     look = None
     if seen is not None:
-        look = lambda found: summed_up(found.functions(seen.inputs), seen)
+        look = lambda predictive: summarize(predictive.functions(seen.inputs), seen)
     # The last fit is gone on with if it is the same; else it stays until this one has
     # something to show.
     here = RunFolder(session.run(which))
     is_same = here.is_one and here.study.read_bytes() == study.read_bytes()
     is_same = is_same and here.run().quick == quick
-    found = fit_study(
+    outcome = fit_study(
         study,
         here.path if is_same else session.coming(which),
         quick=quick,
         force=True,
-        progress=Teller(stage, which, look, stop),
+        progress=WorkerReporter(stage, which, look, stop),
+        spelling=on_page,
     )
-    if found is None:
+    if outcome is None:
         raise TypeError("one process only")
     if not is_same:
         session.has_come(which)
-    return found_by(found)
+    return fit_result(outcome)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ocbnn.core.errors import DataError, SettingError
+from ocbnn.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -28,12 +28,16 @@ _FIELDS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 class Database:
     """A connection, and what it calls the files that it may read.
 
-    Attributes:
-        connection: The connection.
-        folder: Where it keeps what it works on.
-        names: A name for each file. DuckDB takes names for patterns, partitions and
-            addresses: `[ab].csv` would be `a.csv`. So it is given links, whose names
-            say nothing.
+    Attributes
+    ----------
+    connection
+        The connection.
+    folder
+        Where it keeps what it works on.
+    names
+        A name for each file. DuckDB takes names for patterns, partitions and
+        addresses: `[ab].csv` would be `a.csv`. So it is given links, whose names
+        say nothing.
     """
 
     connection: "DuckDBPyConnection"
@@ -57,9 +61,12 @@ def database(
     errors may speak of, `writing` the one that it may write. `in_order` keeps rows in
     the order of their file, which takes more memory.
 
-    Raises:
-        SettingError: When `memory` is no amount of memory.
-        DataError: When DuckDB cannot do the work.
+    Raises
+    ------
+    SettingError
+        When `memory` is no amount of memory.
+    DataError
+        When DuckDB cannot do the work.
     """
     import duckdb  # noqa: PLC0415 (loaded only where tables are read)
 
@@ -130,7 +137,10 @@ def _end(connection: "DuckDBPyConnection", job: "Future[Any]") -> None:
 
 
 def _linked(path: Path, folder: Path, number: int) -> str:
-    endings = "".join(one for one in (".parquet", ".gz") if _ends(path, one)) or ".csv"
+    endings = (
+        "".join(ending for ending in (".parquet", ".gz") if _ends(path, ending))
+        or ".csv"
+    )
     link = folder / f"{number}{endings}"
     link.symlink_to(path.resolve())
     return str(link)
@@ -162,8 +172,10 @@ def literal(text: object) -> str:
 def blaming(path: Path, name: str) -> Iterator[None]:
     """What DuckDB finds wrong in here is wrong with this file.
 
-    Raises:
-        DataError: In words that quote nothing of what is in it.
+    Raises
+    ------
+    DataError
+        In words that quote nothing of what is in it.
     """
     import duckdb  # noqa: PLC0415 (loaded only where tables are read)
 
@@ -183,8 +195,8 @@ def _blamed(error: Exception, path: Path, name: str) -> str:
             f"{path}: its line ends are mixed, some as Windows writes them (CR LF) and "
             "some not. Save it with one kind."
         )
-    told = _gist(error).replace(name, path.name)
-    return f"{path}: this is no readable table. DuckDB says: {told}"
+    gist = _gist(error).replace(name, path.name)
+    return f"{path}: this is no readable table. DuckDB says: {gist}"
 
 
 def _said(error: Exception, names: dict[Path, str]) -> str:
@@ -194,23 +206,23 @@ def _said(error: Exception, names: dict[Path, str]) -> str:
     return f"DuckDB could not finish: {_gist(error)}"
 
 
-def _hint(said: str) -> str:
-    if "not utf-8 encoded" in said:
+def _hint(text: str) -> str:
+    if "not utf-8 encoded" in text:
         return "It is no text in UTF-8: save it so."
     # The last one is DuckDB's own: those before it may stand in the line it quotes.
-    if counts := _FIELDS.findall(said):
-        expected, found = counts[-1]
+    if counts := _FIELDS.findall(text):
+        expected, count = counts[-1]
         return (
             f"The first line names {expected} column{'s' * (expected != '1')}, and "
-            f"this one has {found} field{'s' * (found != '1')}: as many are needed on "
+            f"this one has {count} field{'s' * (count != '1')}: as many are needed on "
             "every line."
         )
-    if "unterminated quote" in said:
+    if "unterminated quote" in text:
         return (
             "A quotation mark is opened and not closed, or text follows the closing "
             "one: write it twice where it is part of a value."
         )
-    if "Maximum line size" in said:
+    if "Maximum line size" in text:
         return "The line is longer than two million characters."
     return (
         "A CSV file has one line of column names, and as many fields on every other "
@@ -220,5 +232,5 @@ def _hint(said: str) -> str:
 
 def _gist(error: Exception) -> str:
     """What went wrong, without the settings and advice that follow it."""
-    said = str(error).partition("\n\n")[0].partition("\nPossible")[0]
-    return "; ".join(line.strip() for line in said.splitlines() if line.strip())[:300]
+    first = str(error).partition("\n\n")[0].partition("\nPossible")[0]
+    return "; ".join(line.strip() for line in first.splitlines() if line.strip())[:300]

@@ -15,19 +15,31 @@ class Profile:
     Beyond a million rows, `distinct` and `middle` are estimates, and `levels` those of
     the first million.
 
-    Attributes:
-        name: The column.
-        kind: "number" when every value is one, "text" when few are, "mixed" between,
-            "empty" without any value.
-        rows: All rows.
-        missing: Rows without a value.
-        distinct: How many different values there are.
-        whole: Whether all numbers are whole.
-        low: The least number.
-        middle: Quarter, half and three quarters of the numbers lie below these.
-        high: The greatest number.
-        levels: The most frequent values as text, most frequent first.
-        stray: The first value that is no number, of a mixed column, and its row.
+    Attributes
+    ----------
+    name
+        The column.
+    kind
+        "number" when every value is one, "text" when few are, "mixed" between,
+        "empty" without any value.
+    rows
+        All rows.
+    missing
+        Rows without a value.
+    distinct
+        How many different values there are.
+    whole
+        Whether all numbers are whole.
+    low
+        The least number.
+    middle
+        Quarter, half and three quarters of the numbers lie below these.
+    high
+        The greatest number.
+    levels
+        The most frequent values as text, most frequent first.
+    stray
+        The first value that is not a number, of a mixed column, and its row.
     """
 
     name: str

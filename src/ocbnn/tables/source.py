@@ -12,10 +12,10 @@ from collections import Counter
 from pathlib import Path
 from typing import NoReturn
 
-from ocbnn.core.errors import DataError
 from ocbnn.core.words import listing, shorten
+from ocbnn.errors import DataError
 from ocbnn.tables.database import Database, blaming
-from ocbnn.tables.packed import check_cells, check_text
+from ocbnn.tables.decompression import check_cells, check_text
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet")
 _DELIMITERS = (",", ";", "\t", "|")
@@ -26,10 +26,14 @@ _MOST_HEADER, _MOST_NAME = 10_000_000, 1000
 class Source:
     """A file of rows: what to select from, and the columns it has.
 
-    Attributes:
-        names: Column names, as people wrote them.
-        query: SQL that gives the rows, its columns in the same order.
-        values: What the query's parameters stand for.
+    Attributes
+    ----------
+    names
+        Column names, as people wrote them.
+    query
+        SQL that gives the rows, its columns in the same order.
+    values
+        What the query's parameters stand for.
     """
 
     names: tuple[str, ...]
@@ -40,8 +44,10 @@ class Source:
 def check_file(path: Path) -> None:
     """Look at a file's name and its size.
 
-    Raises:
-        DataError: When there is no such file, or its name is not that of a table.
+    Raises
+    ------
+    DataError
+        When there is no such file, or its name is not that of a table.
     """
     try:
         is_there = path.exists()
@@ -67,14 +73,21 @@ def check_file(path: Path) -> None:
 def find_source(base: Database, path: Path, most: int, *, quoting: bool) -> Source:
     """Look at a file's first line.
 
-    Args:
-        base: What reads the file.
-        path: The file, checked by `check_file`.
-        most: How many columns there may be.
-        quoting: Whether errors may quote the first line.
+    Parameters
+    ----------
+    base
+        What reads the file.
+    path
+        The file, checked by `check_file`.
+    most
+        How many columns there may be.
+    quoting
+        Whether errors may quote the first line.
 
-    Raises:
-        DataError: When it has no usable column names.
+    Raises
+    ------
+    DataError
+        When it has no usable column names.
     """
     if path.name.lower().endswith(".parquet"):
         query = "SELECT * FROM read_parquet($file, hive_partitioning=false)"

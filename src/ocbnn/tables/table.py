@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from ocbnn.core.errors import DataError
 from ocbnn.core.words import listing, shorten, suggest
+from ocbnn.errors import DataError
 from ocbnn.tables.database import blaming, database, literal, run
-from ocbnn.tables.packed import Watch
+from ocbnn.tables.decompression import DecompressionWatch
 from ocbnn.tables.profile import Kind, Profile
 from ocbnn.tables.source import check_file, find_source
 
@@ -59,13 +59,15 @@ class Table:
     ) -> Float[np.ndarray, "rows columns"]:
         """Columns of numbers, NaN where one is missing.
 
-        Raises:
-            DataError: When a value is no number, naming the first and its row.
+        Raises
+        ------
+        DataError
+            When a value is not a number, naming the first and its row.
         """
         if not names:
             return np.zeros((len(range(*slice(start, stop).indices(self.rows))), 0))
-        found = self._fetch([self._number(name) for name in names], start, stop)
-        columns = [np.ma.filled(column.astype(float), np.nan) for column in found]
+        masked = self._fetch([self._number(name) for name in names], start, stop)
+        columns = [np.ma.filled(column.astype(float), np.nan) for column in masked]
         for name, column in zip(names, columns, strict=True):
             if np.isnan(column).any() or np.isinf(column).any():
                 self.refuse_stray(name, start, stop)
@@ -75,9 +77,10 @@ class Table:
         self, name: str, start: int = 0, stop: int | None = None
     ) -> list[str | None]:
         """A column as text, None where a value is missing."""
-        (found,) = self._fetch([self._level(name)], start, stop)
+        (texts,) = self._fetch([self._level(name)], start, stop)
         return [
-            None if one is np.ma.masked or one is None else str(one) for one in found
+            None if text is np.ma.masked or text is None else str(text)
+            for text in texts
         ]
 
     def kind(self, name: str) -> Kind:
@@ -147,8 +150,10 @@ class Table:
     def require(self, names: Sequence[str], role: str) -> None:
         """Refuse names that no column has.
 
-        Raises:
-            DataError: Naming the columns that are missing, and those there are.
+        Raises
+        ------
+        DataError
+            Naming the columns that are missing, and those there are.
         """
         missing = [name for name in names if name not in self._types]
         if missing:
@@ -170,11 +175,16 @@ class Table:
     def write(self, added: Iterator[Mapping[str, np.ndarray]], names: list[str]) -> int:
         """Write all columns and more of them to the file that it was opened for.
 
-        Args:
-            added: Blocks of new columns, each going on where the last one ended.
-            names: The new columns' names, in order.
+        Parameters
+        ----------
+        added
+            Blocks of new columns, each going on where the last one ended.
+        names
+            The new columns' names, in order.
 
-        Returns:
+        Returns
+        -------
+        int
             How many rows were written.
         """
         path = self._writing
@@ -270,11 +280,11 @@ class Table:
         for first in range(0, len(spelled), _TOGETHER):
             some = spelled[first : first + _TOGETHER]
             aliased = ", ".join(f"{text} AS v{i}" for i, text in enumerate(some))
-            found = self._connection.execute(
+            block = self._connection.execute(
                 f"SELECT {aliased} FROM rows WHERE rowid >= {int(start)} AND rowid < "
                 f"{int(end)} ORDER BY rowid"
             ).fetchnumpy()
-            columns += [np.ma.asarray(found[f"v{i}"]) for i in range(len(some))]
+            columns += [np.ma.asarray(block[f"v{i}"]) for i in range(len(some))]
         return columns
 
     def _all(self, query: str) -> list[tuple[Any, ...]]:
@@ -297,18 +307,20 @@ class Table:
     ) -> tuple[str, int] | None:
         text, number = self._text(name), self._number(name)
         end = self.rows if stop is None else stop
-        found = self._one(
+        row = self._one(
             f"SELECT {text}, rowid + 1 FROM rows WHERE {text} IS NOT NULL AND "
             f"({number} IS NULL OR isinf({number})) AND rowid >= {int(start)} AND "
             f"rowid < {int(end)} ORDER BY rowid LIMIT 1"
         )
-        return (found[0], found[1]) if found else None
+        return (row[0], row[1]) if row else None
 
     def refuse_stray(self, name: str, start: int = 0, stop: int | None = None) -> None:
         """Refuse a column with a value that is no finite number.
 
-        Raises:
-            DataError: Naming the first such value and its row.
+        Raises
+        ------
+        DataError
+            Naming the first such value and its row.
         """
         stray = self._stray(name, start, stop)
         if stray is None:
@@ -335,16 +347,24 @@ def open_table(
 ) -> Iterator[Table]:
     """Read a CSV or Parquet file into a database of its own, gone afterwards.
 
-    Args:
-        path: The file.
-        memory: What DuckDB may keep in memory.
-        home: The folder whose files are the user's own; left out, that of `path`.
-            Errors quote nothing of a file elsewhere, to which a link may lead.
-        writing: The file that `Table.write` may write.
-        most_columns: A wider table is refused before its rows are read.
+    Parameters
+    ----------
+    path
+        The file.
+    memory
+        What DuckDB may keep in memory.
+    home
+        The folder whose files are the user's own; left out, that of `path`.
+        Errors quote nothing of a file elsewhere, to which a link may lead.
+    writing
+        The file that `Table.write` may write.
+    most_columns
+        A wider table is refused before its rows are read.
 
-    Raises:
-        DataError: When the file is missing, empty, or no table.
+    Raises
+    ------
+    DataError
+        When the file is missing, empty, or no table.
     """
     path = Path(path)
     check_file(path)
@@ -354,7 +374,7 @@ def open_table(
     with database(memory, reading=[path], writing=writing, in_order=True) as base:
         source = find_source(base, path, most_columns, quoting=own)
         cells = ", ".join(f"c{i}" for i in range(len(source.names)))
-        watch = Watch(path, base.folder)
+        watch = DecompressionWatch(path, base.folder)
         with blaming(path, base.names[path]):
             run(
                 base.connection,

@@ -1,7 +1,11 @@
-"""What every algorithm must do, as checks that a person can run on their own."""
+"""What every algorithm and claim must do, as checks to run on one's own."""
 
 from ocbnn.testing.algorithms import (
     AlgorithmCheck as AlgorithmCheck,
     KnownGaussian as KnownGaussian,
     check_algorithm as check_algorithm,
+)
+from ocbnn.testing.claims import (
+    ClaimCheck as ClaimCheck,
+    check_claim as check_claim,
 )

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ocbnn.core.errors import InferenceError
 from ocbnn.core.types import RandomKey, Scalar
+from ocbnn.errors import InferenceError
 from ocbnn.inference import Draws, Plan, sample
 from ocbnn.inference.diagnostics import ess_bulk
 
@@ -79,12 +79,17 @@ class KnownGaussian(eqx.Module):
 class AlgorithmCheck:
     """What was found. Print it.
 
-    Attributes:
-        label: The algorithm.
-        ess: Smallest effective sample size; the number of draws where they are not a
-            chain.
-        mean_error: Largest error of a mean, in standard deviations of the truth.
-        spread_error: Largest error of a covariance, relative to the truth's widths.
+    Attributes
+    ----------
+    label
+        The algorithm.
+    ess
+        Smallest effective sample size; the number of draws where they are not a
+        chain.
+    mean_error
+        Largest error of a mean, in standard deviations of the truth.
+    spread_error
+        Largest error of a covariance, relative to the truth's widths.
     """
 
     label: str
@@ -103,14 +108,20 @@ class AlgorithmCheck:
 def check_algorithm(plan: Plan, *, seed: int = 0, bias: float = 0.0) -> AlgorithmCheck:
     """Check an algorithm on a density whose answer is known.
 
-    Args:
-        plan: The algorithm, with settings that suit a small problem.
-        seed: Decides every random number.
-        bias: Error allowed beyond chance, as a share of the truth's widths. Leave it
-            at zero for an algorithm that is exact in the long run.
+    Parameters
+    ----------
+    plan
+        The algorithm, with settings that suit a small problem.
+    seed
+        Decides every random number.
+    bias
+        Error allowed beyond chance, as a share of the truth's widths. Leave it
+        at zero for an algorithm that is exact in the long run.
 
-    Raises:
-        InferenceError: When a promise is broken, saying which.
+    Raises
+    ------
+    InferenceError
+        When a promise is broken, saying which.
     """
     target = KnownGaussian()
     _check_functions(plan, target, jax.random.key(seed))

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ocbnn.core.errors import DataError
 from ocbnn.datasets.clinical.report import Report
 from ocbnn.datasets.clinical.table import FEATURES, ClinicalTable
 from ocbnn.datasets.clinical.tables import find_tables, open_tables
 from ocbnn.datasets.shipped import shipped
+from ocbnn.errors import DataError
 from ocbnn.tables.database import Database, database, literal, run
 
 if TYPE_CHECKING:
@@ -41,17 +41,25 @@ def clinical_windows(
 ) -> ClinicalTable:
     """One row per ICU stay and window of four hours, read from MIMIC-III.
 
-    Args:
-        mimic: Folder with the tables of MIMIC-III v1.4, each as TABLE.csv, TABLE.csv.gz
-            or TABLE.parquet. None is the demo of 100 patients that comes with ocbnn.
-        out: Where to write the table as Parquet, if anywhere.
-        memory: What DuckDB may use. The rest is spilled to disk: beside `out`, or where
-            the system keeps temporary files.
-        say: Told in a few words which step begins.
+    Parameters
+    ----------
+    mimic
+        Folder with the tables of MIMIC-III v1.4, each as TABLE.csv, TABLE.csv.gz
+        or TABLE.parquet. None is the demo of 100 patients that comes with ocbnn.
+    out
+        Where to write the table as Parquet, if anywhere.
+    memory
+        What DuckDB may use. The rest is spilled to disk: beside `out`, or where
+        the system keeps temporary files.
+    say
+        Told in a few words which step begins.
 
-    Raises:
-        DataError: When a table or column is missing or unreadable, or no row is left.
-        SettingError: When `memory` is no amount of memory.
+    Raises
+    ------
+    DataError
+        When a table or column is missing or unreadable, or no row is left.
+    SettingError
+        When `memory` is no amount of memory.
     """
     files = find_tables(shipped("mimic3_demo") if mimic is None else mimic)
     if out is not None:
@@ -80,8 +88,10 @@ def clinical_windows(
 def read_windows(path: Path) -> ClinicalTable:
     """A table that `clinical_windows` wrote.
 
-    Raises:
-        DataError: When the file is missing, or is no such table.
+    Raises
+    ------
+    DataError
+        When the file is missing, or is no such table.
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file. Make it with `ocbnn data clinical`.")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from ocbnn.core.errors import DataError
 from ocbnn.datasets.clinical.report import Report
+from ocbnn.errors import DataError
 
 FEATURES = (
     "mean_bp",
@@ -64,8 +64,10 @@ def impute(
 ) -> list[Float[np.ndarray, "_ features"]]:
     """`train` and the others, with NaN replaced by the medians of `train`'s columns.
 
-    Raises:
-        DataError: When a column of `train` has no value at all.
+    Raises
+    ------
+    DataError
+        When a column of `train` has no value at all.
     """
     empty = np.flatnonzero(np.isnan(train).all(axis=0))
     if empty.size:

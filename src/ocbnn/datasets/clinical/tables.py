@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ocbnn.core.errors import DataError
+from ocbnn.errors import DataError
 from ocbnn.tables.database import Database, literal
 
 # What is read of each table. Everything comes in as text and is cast here, so that a
@@ -63,8 +63,10 @@ ENDINGS = (".parquet", ".csv", ".csv.gz")
 def find_tables(folder: Path) -> dict[str, Path]:
     """The file of every table that is needed.
 
-    Raises:
-        DataError: When the folder or a table is not there.
+    Raises
+    ------
+    DataError
+        When the folder or a table is not there.
     """
     if not folder.is_dir():
         raise DataError(
@@ -91,8 +93,10 @@ def find_tables(folder: Path) -> dict[str, Path]:
 def open_tables(base: Database, files: dict[str, Path], items: set[int]) -> None:
     """Make a view of each table, with typed columns and only the items asked for.
 
-    Raises:
-        DataError: When a column is not there.
+    Raises
+    ------
+    DataError
+        When a column is not there.
     """
     wanted = ", ".join(map(str, sorted(items)))
     for table, path in files.items():

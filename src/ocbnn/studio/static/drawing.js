@@ -4,7 +4,6 @@ import { button, byId, el } from "./dom.js";
 import { askRegion } from "./region.js";
 import { addRule, canUndo, editRule, undo } from "./rulebook.js";
 import { changeView, isClasses, shownNames, viewOf } from "./view.js";
-import { pageWords } from "./wording.js";
 
 const HINTS = {
   move: "Drag to move the view. Drag a box of a rule, or its edges, to change the rule.",
@@ -59,7 +58,7 @@ export class Drawing {
     this.#renderTools(tools);
     const { error, priorError } = this.sources;
     const hint = byId("hint");
-    const problem = sentence(pageWords(this.store.state.problem || error || (this.display.show.prior && priorError) || ""));
+    const problem = sentence(this.store.state.problem || error || (this.display.show.prior && priorError) || "");
     const words = (this.isWrong && this.words) || problem || this.words || HINTS[this.display.tool];
     if (hint.textContent !== words) hint.textContent = words;
     hint.classList.toggle("wrong", Boolean(words) && words === problem || (this.isWrong && words === this.words));

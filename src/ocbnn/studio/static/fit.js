@@ -2,7 +2,6 @@
 
 import { announce, button, choice, duration, el, field, number, percent, renderOnce, show } from "./dom.js";
 import { resultParts, verdictWords } from "./result.js";
-import { pageWords } from "./wording.js";
 
 const CHAINS = ["chains", "warmup", "draws"];
 const SETTINGS = {
@@ -69,10 +68,10 @@ function moreFields(store) {
 }
 
 function progressWords(fit) {
-  if (fit.message || !isBusy(fit)) return pageWords(fit.message) || STAGES[fit.state] || "";
+  if (fit.message || !isBusy(fit)) return fit.message || STAGES[fit.state] || "";
   const parts = [fit.stage || STAGES[fit.state]];
   if (fit.rate) parts.push(`${show(Number(fit.rate.toPrecision(2)))} moves a second`);
-  if (fit.note) parts.push(pageWords(fit.note));
+  if (fit.note) parts.push(fit.note);
   if (fit.left) parts.push(`about ${duration(fit.left)} left`);
   const words = `${parts.join(", ").replace(/\.$/, "")}.`;
   return words[0].toUpperCase() + words.slice(1);
@@ -98,7 +97,7 @@ class Runner {
     try {
       await work();
     } catch (error) {
-      this.trouble = pageWords(error.message);
+      this.trouble = error.message;
     }
     this.isAsking = false;
     this.render();

@@ -1,7 +1,6 @@
 /** Step 3: what rules and network say before any data. */
 
 import { byId, check, choice, duration, el, field, mark, number, renderOnce } from "./dom.js";
-import { pageWords } from "./wording.js";
 
 const ACTIVATIONS = ["rbf", "tanh", "relu", "silu", "gelu", "softplus", "sigmoid", "elu", "sin"];
 
@@ -27,7 +26,7 @@ function networkFields(store) {
     el(
       "div",
       { class: "pair" },
-      field("Weights scatter", choice([["fan-in", "less in wide layers"], ["isotropic", "alike in all layers"]], network.weight_prior ?? "fan-in", set("weight_prior"))),
+      field("Weights scatter", choice([["fan-in", "less in wide layers"], ["isotropic", "alike in all layers"], ["learned", "as the data teach"]], network.weight_prior ?? "fan-in", set("weight_prior"))),
       field("by (standard deviation)", number(network.weight_scale ?? 1, set("weight_scale"), { min: 0 })),
     ),
     check("Work on columns of mean zero and spread one", network.standardize ?? true, set("standardize")),
@@ -52,7 +51,7 @@ export function setUpPrior(node, store, sources, display) {
     byId("busy").hidden = !aside || !display.show.prior;
     if (!display.show.prior) message.textContent = "Not shown.";
     else if (priorBusy) message.textContent = "Computing what your rules say.";
-    else if (priorError) message.textContent = pageWords(priorError);
+    else if (priorError) message.textContent = priorError;
     else if (prior) message.textContent = [priorWords, prior.seconds ? `Took ${duration(prior.seconds)}.` : ""].filter(Boolean).join(" ");
   };
   const render = () => {

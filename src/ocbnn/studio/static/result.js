@@ -1,7 +1,6 @@
 /** What came out of a fit, in words. */
 
 import { el, percent, show } from "./dom.js";
-import { pageWords } from "./wording.js";
 
 const VERDICTS = { good: "The draws can be trusted", fair: "The draws are usable, with care", poor: "The draws cannot be trusted yet", unknown: "Nothing is known about the draws" };
 const SCORES = { rmse: "typical error (RMSE)", r2: "share of the variation explained (R²)", coverage_90: "share of rows inside their 90 % interval", accuracy: "share of rows told right", log_loss: "log loss", most_frequent: "share of the most frequent class" };
@@ -27,7 +26,7 @@ function verdict(one, words) {
     "section",
     { class: `verdict ${status}` },
     el("h3", {}, `${words}: ${VERDICTS[status] ?? status}`),
-    sentences.length ? el("ul", {}, sentences.map((text) => el("li", {}, pageWords(text)))) : null,
+    sentences.length ? el("ul", {}, sentences.map((text) => el("li", {}, text))) : null,
   );
 }
 
@@ -36,7 +35,7 @@ function ruleRow(rule, bare) {
   const broken = (one) => el("td", { class: one?.violation > 0.01 ? "some" : "" }, percent(one?.violation));
   return [
     el("tr", {}, el("th", { scope: "row" }, rule.rule), broken(rule), bare ? broken(other) : null),
-    rule.sentence ? el("tr", { class: "sentence" }, el("td", { colspan: bare ? 3 : 2 }, pageWords(rule.sentence))) : null,
+    rule.sentence ? el("tr", { class: "sentence" }, el("td", { colspan: bare ? 3 : 2 }, rule.sentence)) : null,
   ];
 }
 
@@ -82,7 +81,7 @@ function unwrapped(text) {
 
 function pageOf(title, text, open = false) {
   if (!text) return null;
-  return el("details", { open }, el("summary", {}, title), el("pre", { tabindex: 0, role: "region", "aria-label": title }, unwrapped(pageWords(text))));
+  return el("details", { open }, el("summary", {}, title), el("pre", { tabindex: 0, role: "region", "aria-label": title }, unwrapped(text)));
 }
 
 /** @returns {Array<HTMLElement>} parts of the page about the last fit */

@@ -6,7 +6,6 @@ import { COLOUR_NAMES, hue } from "./look.js";
 import { editRule, nameIn, removeRule } from "./rulebook.js";
 import { ruleForm } from "./ruleform.js";
 import { Strength } from "./strength.js";
-import { pageWords } from "./wording.js";
 
 /** Ask the server to rewrite a rule's text; its words are shown where it refuses. */
 async function rewrite(card, changes) {
@@ -121,7 +120,7 @@ class Card {
   #renderError(rule, checked) {
     this.node.classList.toggle("bad", this.#isMeant(rule, checked));
     const error = this.isCurrent ? checked?.error : null;
-    this.message.textContent = pageWords(this.trouble || error?.message);
+    this.message.textContent = this.trouble || error?.message || "";
     this.message.classList.toggle("wrong", Boolean(this.message.textContent));
     this.text.setAttribute("aria-invalid", String(Boolean(error)));
     if (error) this.more.open = true;

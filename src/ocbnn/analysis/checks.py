@@ -1,0 +1,116 @@
+"""How well rules hold, and what each part adds to the log density."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from ocbnn.errors import RuleError
+from ocbnn.fitted import FittedModel
+from ocbnn.fitted.names import refuse_other_columns
+from ocbnn.metrics import RuleCheck, check_rule
+from ocbnn.predictive.pointwise import log_parts
+from ocbnn.priors import RuleTerm
+from ocbnn.priors.rulebook import LOOKED_AT, bind_rules
+from ocbnn.rules import BoundRule, Rule
+
+# Draws whose functions are looked at.
+_DRAWS = 1000
+
+
+def check_rules(
+    model: FittedModel,
+    points: int = 1000,
+    X: Any = None,
+    y: Any = None,
+    *,
+    rules: Any = None,
+) -> list[RuleCheck]:
+    """How well each rule holds, at fresh points of its region and on rows.
+
+    Parameters
+    ----------
+    model
+        A fitted model.
+    points
+        How many points of each region to look at.
+    X
+        Rows to look at instead of the training data.
+    y
+        What was observed there, if it was.
+    rules
+        Rules to ask about instead of the model's own, whether it was fitted with
+        them or not: text or rules, one or a list, or another fitted model, whose
+        rules are meant.
+
+    Raises
+    ------
+    RuleError
+        When a rule cannot be checked, or means nothing for these columns.
+    SettingError
+        When the other model has other columns.
+    """
+    rows = None if model.data is None else model.data.X
+    observed = None if model.data is None else model.data.Y
+    if X is not None:
+        rows = model.inputs_of(X)
+        observed = None if y is None else model.observed(y)
+    return [
+        _check_rule(model, term, points, rows, observed)
+        for term in _asked_terms(model, rules)
+    ]
+
+
+def log_density_parts(model: FittedModel, draws: int = 200) -> dict[str, float]:
+    """The mean share of weights, each rule and the data in the log density."""
+    model.need_all_rows("log_density_parts")
+    shares = log_parts(model.target, model.draws.thinned(draws))
+    return {name: float(np.mean(values)) for name, values in shares.items()}
+
+
+def _asked_terms(model: FittedModel, rules: Any) -> list[RuleTerm]:
+    """The rules that are asked about, with their points."""
+    if rules is None or isinstance(rules, FittedModel):
+        whose = model if rules is None else rules
+        refuse_other_columns(model.schema, whose.schema)
+        return [whose.term(bound) for bound in whose.placed(whose.checkable_rules)]
+    given = [rules] if isinstance(rules, (str, Rule, BoundRule)) else rules
+    if isinstance(given, Sequence):
+        given = [one.rule if isinstance(one, BoundRule) else one for one in given]
+    own = {term.bound: term for term in model.target.rules}
+    terms = []
+    for bound in bind_rules(given, model.schema):
+        if not bound.is_checkable:
+            raise RuleError(
+                f"rule {bound.name!r} does not say which outputs keep it, so it cannot "
+                "be checked. Write custom(log_g, holds=...)."
+            )
+        # One by one, because rules that contradict each other may both be asked about.
+        terms.append(own.get(bound) or model.proposed((bound,))[0])
+    return terms
+
+
+def _check_rule(
+    model: FittedModel,
+    term: RuleTerm,
+    count: int,
+    X: np.ndarray | None,
+    observed: np.ndarray | None,
+) -> RuleCheck:
+    bound = term.bound
+    # More points than the rule was felt at, and none of those.
+    xs = term.many(jax.random.key(LOOKED_AT), count)
+    if bound.rule.held == "hard":
+        # What is promised is promised inside, not a rounding error outside.
+        xs = xs[bound.applies(xs)] if bound.applies(xs).any() else xs
+    return check_rule(
+        bound,
+        xs,
+        model.rule_values(xs, _DRAWS),
+        X=X,
+        observed=observed,
+        predicted=None if X is None else model.rule_prediction(X),
+        slopes=model.slopes(bound, xs, _DRAWS),
+        predicted_slopes={} if X is None else model.predicted_slopes(bound, X),
+    )

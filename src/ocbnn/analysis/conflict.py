@@ -1,0 +1,472 @@
+"""Which rules pull against the data, how hard, and at which rows; in words."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+from scipy.special import logsumexp
+
+from ocbnn.analysis.contradicting_rows import (
+    ContradictingRow,
+    contradicting_rows,
+    pulled,
+    row_of,
+    rows_in_region,
+    say_missed,
+    say_noise,
+    say_rows,
+    say_values,
+)
+from ocbnn.analysis.rule_removal import (
+    RemovalWeights,
+    refit_without,
+    removal,
+    second_keys,
+    with_rules,
+    without_rule,
+)
+from ocbnn.core.advice import Advice, Kind, Spelling
+from ocbnn.core.page import RulePages, block
+from ocbnn.core.plain import plain
+from ocbnn.core.sentences import Sentence, in_python, spelled
+from ocbnn.core.types import RandomKey
+from ocbnn.core.words import listing
+from ocbnn.errors import SettingError
+from ocbnn.fitted import FittedModel
+from ocbnn.inference import SMC, Draws, sample
+from ocbnn.metrics.loo import LeaveOneOut, leave_one_out, log_density_of_rows
+from ocbnn.metrics.psis import smooth, trust_limit
+from ocbnn.posterior import Target
+from ocbnn.predictive.pointwise import log_parts, pointwise_log_likelihood
+from ocbnn.priors import RuleTerm
+from ocbnn.priors.rulebook import bind_rules
+
+# A change of log likelihood that is nothing beside its own error, or next to nothing.
+_SIGMAS, _SMALL = 2.0, 1.0
+# A log Bayes factor that is commonly called strong: odds of twenty to one.
+_STRONG = 3.0
+# Log likelihoods held at a time, (draws, rows).
+_ROOM = 2**25
+_MOST_LOSING = 5
+# A drop in one row's log likelihood that is worth a person's look.
+_DROP = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class HeldOut:
+    """Log likelihood of held-out rows with the rule, less the same without it.
+
+    Attributes
+    ----------
+    change
+        Summed over rows; below zero when the rule makes predictions worse.
+    error
+        Its standard error over rows.
+    how
+        "reweighted" from one fit, or "refitted" with and without the rule.
+    rough
+        The share of rows at which leaving them out is not to be trusted.
+    """
+
+    change: float
+    error: float
+    how: str
+    rough: float
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether predictions are clearly worse with the rule."""
+        return -self.change > max(_SIGMAS * self.error, _SMALL)
+
+    @property
+    def is_better(self) -> bool:
+        """Whether they are clearly better."""
+        return self.change > max(_SIGMAS * self.error, _SMALL)
+
+
+@dataclasses.dataclass(frozen=True)
+class Evidence:
+    """Log Bayes factor of the rule: how much better the data are foretold with it.
+
+    Attributes
+    ----------
+    log_bayes_factor
+        log p(D | with the rule) - log p(D | without it).
+    error
+        Its Monte Carlo standard deviation, from how populations differ.
+    """
+
+    log_bayes_factor: float
+    error: float
+
+    @property
+    def is_against(self) -> bool:
+        """Whether the data speak clearly against the rule."""
+        return -self.log_bayes_factor > max(_SIGMAS * self.error, _STRONG)
+
+
+@dataclasses.dataclass(frozen=True)
+class RuleConflict:
+    """How one rule and the data get on.
+
+    Attributes
+    ----------
+    rule
+        The rule's name.
+    claim
+        What it says.
+    is_fitted
+        Whether the model was fitted with it; else it is only proposed.
+    log_g
+        Mean over the draws of its share of the log density.
+    best
+        The most that share can be; what the best draw has, where no one knows.
+    log_likelihood
+        The data's own share.
+    rows_in_region
+        How many data rows the rule speaks about; None for custom rules
+        and for rules about slopes, which no row can break.
+    against
+        Rows whose observation breaks it by more than twice the noise's
+        standard deviation; of classes, those that the fit hardly expects.
+    within_noise
+        Rows whose observation breaks it by no more than that.
+    losing
+        Rows whose log likelihood drops most under it, worst first.
+    pareto_k
+        Of the weights that take it out of the draws, or into them.
+    is_reweighted
+        Whether those weights can be trusted.
+    held_out
+        What it does to predictions of held-out rows; None when unknown.
+    evidence
+        Its log Bayes factor, if asked for.
+    is_class
+        Whether the output is a class, which has no noise.
+    """
+
+    rule: str
+    claim: str
+    is_fitted: bool
+    log_g: float
+    best: float
+    log_likelihood: float
+    rows_in_region: int | None
+    against: tuple[ContradictingRow, ...]
+    within_noise: tuple[ContradictingRow, ...]
+    losing: tuple[ContradictingRow, ...]
+    pareto_k: float
+    is_reweighted: bool
+    held_out: HeldOut | None
+    evidence: Evidence | None = None
+    is_class: bool = False
+
+    @property
+    def status(self) -> str:
+        """One of "agrees", "pulls" (against the data) and "unknown"."""
+        is_worse = self.held_out is not None and self.held_out.is_worse
+        is_unlikely = self.evidence is not None and self.evidence.is_against
+        if self._pulled or is_worse or is_unlikely:
+            return "pulls"
+        return "unknown" if self.held_out is None else "agrees"
+
+    @property
+    def _pulled(self) -> list[ContradictingRow]:
+        return pulled(self.against, self.within_noise)
+
+    def sentences(self) -> list[str]:
+        """The findings in words, the conclusion first; each may be a `Sentence`."""
+        return [
+            *self._rows(),
+            self._price(),
+            *self._predictions(),
+            *self._bayes(),
+        ]
+
+    def _rows(self) -> Iterator[str]:
+        name, claim = f"Rule {self.rule!r}", f"but the rule says {self.claim}"
+        if self._pulled:
+            rows, values = say_rows(self._pulled), say_values(self._pulled)
+            yield f"{name} pulls against {rows} ({values}, {claim})."
+        elif self.status == "pulls":
+            yield f"{name} pulls against the data: they are less likely with it."
+        elif self.status == "agrees":
+            yield f"{name} agrees with the data."
+        else:
+            noise = "" if self.is_class else " beyond the noise"
+            yield f"{name}: no row contradicts it{noise}."
+        if self.rows_in_region == 0:
+            yield (
+                "No data row lies in its region, so data can contradict it only from "
+                "outside."
+            )
+        elif self.rows_in_region and not self.against and not self.within_noise:
+            count = self.rows_in_region
+            yield f"All {count} rows in its region keep it."
+        if self.within_noise:
+            few = self.within_noise
+            yield f"{say_noise(few)} ({say_values(few)}, {claim})."
+        yield from say_missed([*self.against, *self.within_noise])
+
+    def _price(self) -> str:
+        return (
+            f"Its share of the log density is {self.log_g:.3g} on average, at best "
+            f"{self.best:.3g}; that of the data {self.log_likelihood:.4g}."
+        )
+
+    def _predictions(self) -> Iterator[str]:
+        held_out = self.held_out
+        if held_out is None:
+            do = "with it in place" if not self.is_fitted else "without it"
+            values = {"do": do, "pareto_k": self.pareto_k}
+            yield Sentence(Advice(Kind.COMPARE_AGAIN, self.rule, values))
+            return
+        size = f"{abs(held_out.change):.2g} ± {held_out.error:.2g}"
+        if held_out.is_worse:
+            yield f"Held-out log likelihood is {size} lower with it."
+        elif held_out.is_better:
+            yield f"Held-out log likelihood is {size} higher with it: it helps."
+        else:
+            yield (
+                "Held-out log likelihood is the same with and without it (change "
+                f"{held_out.change:.2g} ± {held_out.error:.2g})."
+            )
+        if held_out.rough > 0.1:
+            yield (
+                f"That is rough: at {held_out.rough:.0%} of rows leaving one out "
+                "changes too much to be told from the draws (Pareto k)."
+            )
+        if self.losing:
+            drops = listing((f"{row.drop:.2g}" for row in self.losing if row.drop), 6)
+            yield (
+                f"The log likelihood drops most at {say_rows(self.losing)}, by {drops}."
+            )
+
+    def _bayes(self) -> Iterator[str]:
+        if self.evidence is None:
+            return
+        value, error = self.evidence.log_bayes_factor, self.evidence.error
+        word = "does not decide"
+        if abs(value) > max(_SIGMAS * error, _STRONG):
+            word = "is for it" if value > 0 else "is against it"
+        yield f"The evidence {word}: log Bayes factor {value:.2f} ± {error:.2f} (SMC)."
+
+
+@dataclasses.dataclass(frozen=True)
+class ConflictReport(RulePages[RuleConflict]):
+    """How each rule gets on with the data. Print it, or go through it rule by rule."""
+
+    rules: tuple[RuleConflict, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, ready for JSON, by the rules' names."""
+        return {
+            rule.rule: {
+                "status": rule.status,
+                **plain(dataclasses.asdict(rule)),
+                "sentences": rule.sentences(),
+            }
+            for rule in self.rules
+        }
+
+    def to_text(self, spelling: Spelling = in_python) -> str:
+        """The page, with advice in the words of some readers."""
+        if not self.rules:
+            return "There are no rules, so nothing can pull against the data."
+        return "\n\n".join(
+            block(
+                f"{rule.rule}: {rule.status}"
+                + ("" if rule.is_fitted else " (proposed)"),
+                spelled(rule.sentences(), spelling),
+            )
+            for rule in self.rules
+        )
+
+
+def conflicts(
+    model: FittedModel,
+    extra: Any = (),
+    *,
+    refit: bool = False,
+    evidence: bool | SMC = False,
+    progress: object = "auto",
+) -> ConflictReport:
+    """Set every rule of a fitted model, and some proposed ones, against its data.
+
+    Parameters
+    ----------
+    model
+        A fitted model.
+    extra
+        Rules to try out that it was not fitted with.
+    refit
+        Fit once more for every rule, with or without it.
+    evidence
+        Estimate each rule's Bayes factor: True, or an `SMC` plan.
+    progress
+        As for a model.
+    """
+    model.refuse_projected("conflicts")
+    model.need_all_rows("conflicts")
+    whole = _with_proposed(model, extra)
+    most = max(200, _ROOM // max(1, len(model.rows.X)))
+    positions = model.draws.thinned(most)
+    logs = pointwise_log_likelihood(model.target, positions)
+    parts = log_parts(whole, positions)
+    here = leave_one_out(logs)
+    reports = []
+    for index, term in enumerate(whole.rules):
+        is_fitted = index < len(model.target.rules)
+        other = _other(model.target, term, is_fitted)
+        log_g = parts[f"rule {term.bound.name!r}"]
+        side = _Side(model, term, is_fitted, logs, log_g, here)
+        key_fit, key_evidence = second_keys(model, index)
+        refitted = None
+        if refit and is_fitted:
+            refitted = _rows_of(model, other, refit_without(model, term, progress))
+        elif refit:
+            again = sample(model.draws.plan, other, key_fit, progress=progress)
+            refitted = _rows_of(model, other, again.whole())
+        conflict = side.conflict(parts["data"], refitted)
+        if evidence:
+            pair = (model.target, other) if is_fitted else (other, model.target)
+            plan = evidence if isinstance(evidence, SMC) else SMC()
+            factor = _evidence(*pair, plan, key_evidence, progress)
+            conflict = dataclasses.replace(conflict, evidence=factor)
+        reports.append(conflict)
+    return ConflictReport(tuple(reports))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Side:
+    """One rule and what the draws say about it and about every row."""
+
+    model: FittedModel
+    term: RuleTerm
+    is_fitted: bool
+    log_likelihood: np.ndarray
+    log_g: np.ndarray
+    left_out: LeaveOneOut
+
+    def conflict(self, data: np.ndarray, refitted: np.ndarray | None) -> RuleConflict:
+        bound, size = self.term.bound, len(self.log_g)
+        there = self._without() if self.is_fitted else self._with()
+        held_out, drops = None, None
+        even = np.full(size, -np.log(size))
+        here = log_density_of_rows(self.log_likelihood, even)
+        if refitted is not None:
+            others = np.full(len(refitted), -np.log(len(refitted)))
+            away = log_density_of_rows(refitted, others)
+            held_out = self._held_out(leave_one_out(refitted), "refitted")
+            drops = away - here
+        elif there.is_trusted:
+            away = log_density_of_rows(self.log_likelihood, there.log_weights)
+            weighted = leave_one_out(self.log_likelihood, there.log_weights)
+            held_out = self._held_out(weighted, "reweighted")
+            drops = away - here
+        if drops is not None and not self.is_fitted:
+            drops = -drops
+        rows = contradicting_rows(self.model, bound, drops, is_fitted=self.is_fitted)
+        return RuleConflict(
+            rule=bound.name,
+            claim=str(bound.rule.claim),
+            is_fitted=self.is_fitted,
+            log_g=float(self.log_g.mean()),
+            best=_best(self.term, self.log_g),
+            log_likelihood=float(data.mean()),
+            rows_in_region=rows_in_region(self.model, bound),
+            against=tuple(row for row in rows if not row.is_noise),
+            within_noise=tuple(row for row in rows if row.is_noise),
+            losing=self._losing(drops),
+            pareto_k=there.pareto_k,
+            is_reweighted=there.is_trusted,
+            held_out=held_out,
+            is_class=bound.schema.classes is not None,
+        )
+
+    def _without(self) -> RemovalWeights:
+        return removal(self.term, self.log_g)
+
+    def _with(self) -> RemovalWeights:
+        # What is added only takes from the draws, so the weights' tail tells all.
+        found = smooth(self.log_g)
+        limit = trust_limit(len(self.log_g))
+        return RemovalWeights(
+            found.log_weights, found.pareto_k, found.pareto_k <= limit
+        )
+
+    def _held_out(self, away: LeaveOneOut, how: str) -> HeldOut:
+        here = self.left_out
+        change = here.rows - away.rows if self.is_fitted else away.rows - here.rows
+        limit = trust_limit(len(self.log_g))
+        error = np.sqrt(len(change) * change.var())
+        rough = np.mean((here.pareto_k > limit) | (away.pareto_k > limit))
+        return HeldOut(float(change.sum()), float(error), how, float(rough))
+
+    def _losing(self, drops: np.ndarray | None) -> tuple[ContradictingRow, ...]:
+        if drops is None:
+            return ()
+        worst = np.argsort(-drops)[:_MOST_LOSING]
+        return tuple(
+            row_of(self.model, self.term.bound, row, drops)
+            for row in worst.tolist()
+            if drops[row] > _DROP
+        )
+
+
+def _with_proposed(model: FittedModel, extra: Any) -> Target:
+    """The model's target with proposed rules added, their points placed anew."""
+    target = model.target
+    bounds = bind_rules(extra, model.schema)
+    known = {term.bound.name for term in target.rules}
+    twice = [bound.name for bound in bounds if bound.name in known]
+    if twice:
+        raise SettingError(
+            f"the model was fitted with a rule called {twice[0]!r} already. Give the "
+            "proposed rule another name, or leave it out."
+        )
+    return with_rules(target, (*target.rules, *model.proposed(bounds)))
+
+
+def _other(target: Target, term: RuleTerm, is_fitted: bool) -> Target:
+    """The posterior to compare with: without a rule of the fit, or with one more."""
+    if not is_fitted:
+        return with_rules(target, (*target.rules, term))
+    return without_rule(target, term)
+
+
+def _rows_of(model: FittedModel, target: Target, draws: Draws) -> np.ndarray:
+    """Log likelihoods from a second fit."""
+    most = max(200, _ROOM // max(1, len(model.rows.X)))
+    return pointwise_log_likelihood(target, draws.thinned(most))
+
+
+def _evidence(
+    with_rule: Target, without: Target, plan: SMC, key: RandomKey, progress: Any
+) -> Evidence:
+    """Four runs: a rule's density is not normalised, so its prior mass is taken off."""
+    runs = [
+        (+1, with_rule),
+        (-1, with_rules(with_rule, with_rule.rules, with_data=False)),
+        (-1, without),
+        (+1, with_rules(without, without.rules, with_data=False)),
+    ]
+    total, variance = 0.0, 0.0
+    keys = jax.random.split(key, len(runs))
+    for (sign, target), run_key in zip(runs, keys, strict=True):
+        if target.X is None and not target.rules:
+            continue  # The prior on weights has mass one.
+        draws = sample(plan, target, run_key, progress=progress).whole()
+        logs = np.asarray(draws.log_evidence, float)
+        total += sign * float(logsumexp(logs) - np.log(len(logs)))
+        if len(logs) > 1:
+            variance += float(logs.var(ddof=1)) / len(logs)
+    return Evidence(total, float(np.sqrt(variance)))
+
+
+def _best(term: RuleTerm, log_g: np.ndarray) -> float:
+    """The most a rule's share can be; the best draw's, where that has no bound."""
+    best = term.bound.claim.best(term.bound.rule, term.count)
+    return float(log_g.max()) if best is None else best

@@ -1,0 +1,123 @@
+"""How much each input matters: the relevances that a model learned with its weights."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from ocbnn.core.advice import Spelling
+from ocbnn.core.page import Page, block
+from ocbnn.core.sentences import in_python
+from ocbnn.core.words import share
+from ocbnn.errors import SettingError
+from ocbnn.fitted import FittedModel
+from ocbnn.networks import ScaledNetwork
+
+LEVEL = 0.9
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Relevance(Page):
+    """How much each input matters, as its share in all. Print it.
+
+    A share says how fast functions may turn along the input, in its standard units,
+    beside the others. A small one is an input that hardly matters; a large one matters,
+    or is needed to tell rows apart that another could tell apart as well.
+
+    Attributes
+    ----------
+    inputs
+        Their names.
+    median
+        Medians over the draws of every input's share.
+    lower, upper
+        Central intervals of 90 %.
+    shares
+        Every draw's shares, which add up to one.
+    """
+
+    inputs: tuple[str, ...]
+    shares: Float[np.ndarray, "draws inputs"]
+
+    @property
+    def median(self) -> Float[np.ndarray, " inputs"]:
+        """Medians over the draws."""
+        return np.median(self.shares, axis=0)
+
+    @property
+    def lower(self) -> Float[np.ndarray, " inputs"]:
+        """Where central intervals of 90 % begin."""
+        return np.quantile(self.shares, (1 - LEVEL) / 2, axis=0)
+
+    @property
+    def upper(self) -> Float[np.ndarray, " inputs"]:
+        """Where they end."""
+        return np.quantile(self.shares, (1 + LEVEL) / 2, axis=0)
+
+    @property
+    def order(self) -> list[int]:
+        """Positions of the inputs, the one that matters most first."""
+        return np.argsort(-self.median, kind="stable").tolist()
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """The same as plain values, by input."""
+        ends = zip(self.median, self.lower, self.upper, strict=True)
+        return {
+            name: {"median": float(m), "lower": float(a), "upper": float(b)}
+            for name, (m, a, b) in zip(self.inputs, ends, strict=True)
+        }
+
+    def to_text(self, spelling: Spelling = in_python) -> str:
+        """A line for each input, the one that matters most first."""
+        del spelling
+        wide = max(map(len, self.inputs))
+        median, lower, upper = self.median, self.lower, self.upper
+        lines = [
+            f"{self.inputs[i]:<{wide}}  {share(median[i]):>6}  "
+            f"({share(lower[i])} to {share(upper[i])})"
+            for i in self.order
+        ]
+        return block("Relevance of inputs (90 % intervals)", lines, wrap=False)
+
+
+def relevance(model: FittedModel) -> Relevance | None:
+    """How much each input matters; None where no relevances were learned."""
+    network = model.target.network
+    if not isinstance(network, ScaledNetwork) or not network.has_relevances:
+        return None
+    kept = jax.tree.map(lambda a: np.asarray(a)[model.kept], model.draws.stacked())
+    sizes = network.relevances(kept.weights)
+    return Relevance(model.schema.inputs, sizes / sizes.sum(axis=1, keepdims=True))
+
+
+def plot_relevance(model: FittedModel, ax: Any = None) -> Any:
+    """Each input's relevance and its interval, the one that matters most on top.
+
+    Raises
+    ------
+    SettingError
+        When no relevances were learned.
+    """
+    from ocbnn import plots  # noqa: PLC0415  (slow to import)
+
+    found = relevance(model)
+    if found is None:
+        network, prior = model.target.network, model.target.weight_prior.kind
+        if isinstance(network, ScaledNetwork):
+            raise SettingError(
+                "which weights an input feeds is known of an MLP, and this network is "
+                f"{type(network.inner).__name__}, so it has no relevances. Leave "
+                "network out, and write hidden=(50,)."
+            )
+        raise SettingError(
+            "relevances of inputs are learned with the scales of weights, and this "
+            f"model has the weight prior {prior!r}. Fit one with "
+            'weight_prior="learned".'
+        )
+    rows = [found.inputs[i] for i in found.order]
+    ordered = found.shares[:, found.order]
+    if ax is None:
+        ax = plots.figure(5.0, 1.2 + 0.28 * len(rows)).add_subplot()
+    return plots.relevance_bars(ax, rows, ordered)

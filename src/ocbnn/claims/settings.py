@@ -1,0 +1,143 @@
+"""How strictly a rule is held: what each setting may be."""
+
+from numbers import Integral, Real
+from typing import Any, Literal, TypeAlias
+
+from ocbnn.core.advice import Kind
+from ocbnn.core.sentences import Sentence
+from ocbnn.core.words import shorten, suggest
+from ocbnn.errors import SettingError
+
+Per: TypeAlias = Literal["point", "region"]
+Held: TypeAlias = Literal["soft", "firm", "hard"]
+Form: TypeAlias = Literal["distance", "indicator"]
+
+SAMPLERS = ("like-data", "box")
+# How strictly a rule is held, in words. A number is the paper's γ, with its indicator,
+# which where none is given is this one.
+HELD: tuple[Held, ...] = ("soft", "firm", "hard")
+FORMS: tuple[Form, ...] = ("distance", "indicator")
+DEFAULT_STRENGTH: Held = "soft"
+DEFAULT_GAMMA = 10_000.0
+DEFAULT_TAU = (15.0, 2.0)
+MOST_POINTS, MOST = 1_000_000, 1e20
+
+
+def check_setting(setting: str, value: object) -> object:
+    """Return a rule's setting in its plain form, or say what it may be.
+
+    >>> check_setting("points", 20)
+    20
+    """
+    checks = {
+        "strength": _strength,
+        "points": _count,
+        "tau": _pair,
+        "per": _per,
+        "literal": _flag,
+        "sampler": _sampler,
+        "form": _form,
+    }
+    if setting in ("weight", "tolerance", "form") and value is None:
+        return None
+    if setting in checks:
+        return checks[setting](value)
+    return positive(value, setting)
+
+
+def positive(value: object, setting: str) -> float:
+    """Check a number, and name the setting in the error."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise SettingError(
+            f"`{setting}` is a positive number, got {type(value).__name__}: "
+            f"{shorten(str(value))}. Write `{setting}=1.0`, say."
+        )
+    # What single precision can still multiply by a few others.
+    if not 0 < value <= MOST:  # pyright: ignore[reportOperatorIssue]
+        said = f"`{setting}` is a positive finite number of at most {MOST:g}, got "
+        raise SettingError(Sentence(f"{said}{shorten(str(value))}. ", Kind.SWITCH_OFF))
+    return float(value)
+
+
+def _strength(value: object) -> object:
+    if not isinstance(value, str):
+        return positive(value, "strength")
+    if value not in HELD:
+        raise SettingError(
+            f"`strength` is a positive number or one of {', '.join(HELD)}, got "
+            f"{shorten(value)!r}.{suggest(value, HELD)} Write `strength=firm`."
+        )
+    return value
+
+
+def _form(value: object) -> object:
+    if value not in FORMS:
+        raise SettingError(
+            f"`form` says what a broken rule costs, and is one of {', '.join(FORMS)}, "
+            f"got {shorten(str(value))!r}.{suggest(str(value), FORMS)} Leave it out, "
+            "or write `form=indicator` for the paper's."
+        )
+    return value
+
+
+def check_form(
+    form: Form | None, strength: float | Held, tau: tuple[float, float], literal: bool
+) -> None:
+    """Refuse settings of the paper's indicator for a rule that does not have it."""
+    given = [
+        f"`strength={strength}`" * (not isinstance(strength, str)),
+        f"`tau={tau}`" * (tau != DEFAULT_TAU),
+        "`literal`" * literal,
+    ]
+    named = next(filter(None, given), None)
+    if form != "distance" or named is None:
+        return
+    raise SettingError(
+        f"{named} is for the paper's indicator, and `form=distance` was asked for. Say "
+        "how far outputs may be beyond the edge, in their own units, `tolerance=0.1`, "
+        "or write `form=indicator`."
+    )
+
+
+def _count(value: Any) -> int:
+    is_count = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_count or not 1 <= int(value) <= MOST_POINTS:
+        raise SettingError(
+            "`points` is how many inputs a rule is felt at: a whole number from 1 to "
+            f"{MOST_POINTS:,}, got {shorten(str(value))}. Write `points=50`."
+        )
+    return int(value)
+
+
+def _pair(value: object) -> tuple[float, float]:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise SettingError(
+            f"`tau` is the pair (τ0, τ1) of the soft indicator, got "
+            f"{shorten(str(value))}. Write `tau=(15, 2)`."
+        )
+    return positive(value[0], "tau0"), positive(value[1], "tau1")
+
+
+def _per(value: object) -> object:
+    if value not in ("point", "region"):
+        raise SettingError(
+            "`per` says whether a mixture chooses its component at each point or once "
+            f'for the whole region, got {value!r}. Write "point" or "region".'
+        )
+    return value
+
+
+def _flag(value: object) -> object:
+    if not isinstance(value, bool):
+        raise SettingError(f"`literal` is True or False, got {shorten(str(value))}.")
+    return value
+
+
+def _sampler(value: object) -> object:
+    if isinstance(value, str) and value not in SAMPLERS:
+        raise SettingError(
+            f"no sampler is called {shorten(value)!r}.{suggest(value, SAMPLERS)} Write "
+            f"one of {', '.join(map(repr, SAMPLERS))}, None for the best fit, a "
+            "function or an array of points."
+        )
+    return value

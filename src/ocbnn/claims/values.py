@@ -1,0 +1,355 @@
+r"""Required and forbidden values: outputs that a function may not have.
+
+What is forbidden is a union over j of intersections over k of $f_{jk}(x, y) \le 0$, and
+has natural sizes $s_{jk}$. A function pays by how far it is from what is allowed,
+$\log g = -\frac12 \sum_i \sum_j \min_k (m_{jk} - f_{jk})_+^2 / t_{jk}^2$: nothing where
+the rule holds by a margin $m$, and more and more the further it is broken, so that a
+function is pulled out from wherever it is. The tolerance $t$ is to a claim what the
+standard deviation is to an expectation.
+
+The paper's density is $\log g = -\gamma\, \mathrm{mean}_i \sum_j \prod_k
+\sigma(f_{jk} / s_{jk})$ with a soft indicator $\sigma$ (`form="indicator"`). Far inside
+of what is forbidden it is flat, and it still pushes outside.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ocbnn.claims.base import (
+    BoundClaim,
+    Density,
+    Dial,
+    Felt,
+    Scales,
+    Settings,
+    Tree,
+    Typical,
+    Weight,
+)
+from ocbnn.claims.edge import Edge, edge_at, largest, least, squared_hinge
+from ocbnn.claims.settings import DEFAULT_GAMMA
+from ocbnn.core.types import Along, Scalar, Site, Slopes
+from ocbnn.core.units import Units
+from ocbnn.language.binding import bind_condition, mentioned, refuse_inputs_only
+from ocbnn.language.conditions import Condition
+from ocbnn.language.evaluate import evaluate, truth
+from ocbnn.language.form import slotted_terms
+from ocbnn.language.normal_form import Atom, Terms, columns, normal_form, slopes_in
+from ocbnn.language.schema import Schema
+from ocbnn.language.slopes import refuse_bent
+from ocbnn.language.standard import standard_terms
+from ocbnn.language.tree import Expression
+
+# Outputs at which is looked whether two sides bound the same thing.
+_TRIES = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Forbidden(BoundClaim):
+    """What outputs must not be: a union over j of intersections over k of atoms.
+
+    `condition` is the claim itself, for exact checks; `terms` are its negation, so that
+    comparing those is enough.
+    """
+
+    terms: Terms
+    condition: Condition = dataclasses.field(compare=False)
+
+    can_be_strict: ClassVar[bool] = True
+    is_penalty: ClassVar[bool] = True
+    remedy: ClassVar[str] = "make it firm"
+
+    @classmethod
+    def of(cls, claim: Condition, schema: Schema) -> "Forbidden":
+        """What a condition on numbers forbids.
+
+        Raises
+        ------
+        RuleError
+            When it speaks of no output.
+        """
+        bound = bind_condition(claim, schema)
+        if not mentioned(bound, "output"):
+            refuse_inputs_only(claim, schema)
+        return cls(normal_form(bound, negated=True), bound)
+
+    @property
+    def trees(self) -> Sequence[Tree]:
+        """The condition."""
+        return (self.condition,)
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether something is forbidden that is bounded on two sides."""
+        said = ([atom for atom in term if atom.uses_outputs] for term in self.terms)
+        return any(len(atoms) > 1 for atoms in said)
+
+    @property
+    def required(self) -> Condition:
+        """The claim itself."""
+        return self.condition
+
+    @property
+    def broken(self) -> Terms:
+        """What is forbidden."""
+        return self.terms
+
+    def holds(self, X: np.ndarray, Y: np.ndarray, slopes: Slopes) -> np.ndarray:
+        """Whether the condition is true, exactly as written."""
+        return truth(self.condition, X, Y, np, slopes)
+
+    def idle_settings(self, settings: Settings) -> tuple[Sequence[str], str]:
+        """Those of densities that reward, and those of the other form."""
+        idle = ("allowed", "forbidden", "per")
+        if settings.is_indicator:
+            instead = (
+                "this rule has the paper's indicator, because of a number for "
+                "`strength`, `tau`, `literal` or `form`, and `strength` says how "
+                "costly it is to break it"
+            )
+            return (*idle, "weight", "tolerance"), instead
+        return idle, "`tolerance` and `weight` say how costly it is to break this rule"
+
+    def check(self, settings: Settings) -> None:
+        """A mean of functions must keep what a hard rule says of slopes."""
+        if settings.held == "hard":
+            refuse_bent(self.condition, self.terms)
+
+    def dial(self, settings: Settings) -> Dial:
+        """The weight, as for other rules; of the paper's form, the strength."""
+        words, is_soft = ("firm", "hard"), settings.held == "soft"
+        if settings.is_indicator:
+            now = settings.gamma if is_soft else settings.held
+            return Dial("strength", now, DEFAULT_GAMMA, words)
+        usual = float(settings.points)
+        now = settings.weight or usual
+        return Dial("weight", now if is_soft else settings.held, usual, words)
+
+    def best(self, settings: Settings, points: int) -> float:
+        """Nothing is paid where it holds."""
+        return 0.0
+
+    def standard(self, units: Units) -> "Forbidden":
+        """With shifts and scales folded into its numbers."""
+        return dataclasses.replace(self, terms=standard_terms(self.terms, units))
+
+    def unit_scales(self) -> Scales:
+        """One for each atom."""
+        return tuple(tuple(jnp.ones(()) for _ in atoms) for atoms in self.terms)
+
+    def measured_scales(self, typical: Typical) -> Scales:
+        """The natural size of each atom: its slope measured in output scales."""
+        return tuple(
+            tuple(atom_scale(atom, typical) for atom in term) for term in self.terms
+        )
+
+    def compared(self, scales: Scales) -> list[tuple[Expression, float]]:
+        """Every atom that is about outputs."""
+        atoms = [atom for term in self.terms for atom in term]
+        sizes = [float(size) for size in jax.tree.leaves(scales)]
+        pairs = zip(atoms, sizes, strict=True)
+        return [(atom.expr, size) for atom, size in pairs if atom.uses_outputs]
+
+    def weight(self, settings: Settings) -> Weight:
+        """Once per point, like an expectation; the paper's form has one price."""
+        if settings.is_indicator:
+            return Weight(settings.gamma)
+        value = 1.0 if settings.weight is None else settings.weight
+        return Weight(value, at_each=settings.weight is None)
+
+    def density(
+        self, settings: Settings, scales: Scales, units: Units | None
+    ) -> "ForbiddenValues":
+        """By distance, or the paper's negative prior."""
+        found: list[float] = []
+        form = slotted_terms(self.terms, found)
+        numbers = jnp.asarray(found, float)
+        if settings.is_indicator:
+            return IndicatorPenalty(form, numbers, scales, Edge.of(settings))
+        edges = [[edge_at(settings, float(size)) for size in one] for one in scales]
+        tolerances, margins = (
+            tuple(tuple(edge[part] for edge in one) for one in edges) for part in (0, 1)
+        )
+        known = numbers, scales, tolerances, margins
+        return DistancePenalty(form, *known, _walls(self.terms))
+
+
+class ForbiddenValues(Density):
+    """What is forbidden, and how far from it a function's values are."""
+
+    terms: Terms = eqx.field(static=True)
+    numbers: Float[Array, " numbers"]
+    scales: Scales
+
+    has_edge: ClassVar[bool] = True
+
+    def sizes(self) -> Scales:
+        """The natural size of every atom."""
+        return self.scales
+
+    def slack(self, site: Site) -> Scalar:
+        r"""$\min_j \max_k f_{jk} / s_{jk}$, below zero exactly where it is broken."""
+        terms = []
+        for atoms, scales in zip(self.terms, self.scales, strict=True):
+            gaps = [jnp.asarray(-jnp.inf, site.y.dtype)]
+            for atom, scale in zip(atoms, scales, strict=True):
+                z = self._value(atom, site)
+                if atom.uses_outputs:
+                    gaps.append(z / scale.astype(z.dtype))
+                else:
+                    gaps.append(jnp.where(_is_met(atom, z), -jnp.inf, jnp.inf))
+            terms.append(largest(gaps))
+        return least(terms)
+
+    def _value(self, atom: Atom, site: Site) -> Scalar:
+        numbers = self.numbers.astype(site.y.dtype)
+        return evaluate(atom.expr, site.x, site.y, jnp, site.slopes, numbers)
+
+
+class DistancePenalty(ForbiddenValues):
+    r"""$-\frac12 \sum_i v(x_i, \phi(x_i))^2$, with the distance $v$ in tolerances.
+
+    What must hold together adds up, squared; of alternatives, the nearest counts.
+    """
+
+    tolerances: Scales
+    margins: Scales
+    # Terms that bound the same thing on opposite sides, with room in between.
+    walls: tuple[tuple[int, int], ...] = eqx.field(static=True)
+
+    def log_g(self, felt: Felt, weight: Scalar, share: Scalar) -> Scalar:
+        """The distances from what is allowed, squared."""
+        return -0.5 * share * jnp.sum(felt.each(self.squared_distance))
+
+    def squared_distance(self, site: Site) -> Scalar:
+        """From what the claim allows, in tolerances, the margin included."""
+        values = [[self._value(atom, site) for atom in atoms] for atoms in self.terms]
+        total = jnp.zeros((), site.y.dtype)
+        edges = zip(self.terms, self.tolerances, self.margins, strict=True)
+        for place, (atoms, *sizes) in enumerate(edges):
+            if not any(atom.uses_outputs for atom in atoms):
+                continue  # No outputs can help, so that there is no way to pull.
+            ways = [jnp.asarray(jnp.inf, site.y.dtype)]
+            applies = jnp.asarray(True)
+            room = self._room(place, values)
+            for atom, value, *edge in zip(atoms, values[place], *sizes, strict=True):
+                if not atom.uses_outputs:
+                    applies &= _is_met(atom, value)
+                    continue
+                tolerance, margin = (one.astype(value.dtype) for one in edge)
+                ways.append(squared_hinge(value, tolerance, margin, room))
+            total = total + jnp.where(applies, least(ways), 0.0)
+        return total
+
+    def _room(self, place: int, values: list[list[Scalar]]) -> Scalar | None:
+        """How much is allowed between a term and those opposite to it."""
+        widths = [
+            jax.lax.stop_gradient(values[a][0] + values[b][0])
+            for a, b in self.walls
+            if place in (a, b)
+        ]
+        return least(widths) if widths else None
+
+
+class IndicatorPenalty(ForbiddenValues):
+    r"""$-\gamma\, \mathrm{mean}_i\, c(x_i, \phi(x_i))$, the paper's negative prior."""
+
+    edge: Edge
+
+    is_limited: ClassVar[bool] = True
+
+    def log_g(self, felt: Felt, weight: Scalar, share: Scalar) -> Scalar:
+        """The mean violation, at its price."""
+        return -weight * jnp.mean(felt.each(self.violation))
+
+    def violation(self, site: Site) -> Scalar:
+        r"""$c(x, y) = \sum_j \prod_k \sigma(f_{jk}(x, y) / s_{jk})$.
+
+        Conditions on inputs alone are exact: they are zero or one and have no slope.
+        """
+        total = jnp.zeros((), site.y.dtype)
+        for atoms, scales in zip(self.terms, self.scales, strict=True):
+            product = jnp.ones((), site.y.dtype)
+            for atom, scale in zip(atoms, scales, strict=True):
+                z = self._value(atom, site)
+                if atom.uses_outputs:
+                    factor = self.edge.inside(z / scale.astype(z.dtype))
+                else:
+                    factor = _is_met(atom, z).astype(site.y.dtype)
+                product = product * factor
+            total = total + product
+        return total
+
+
+def _is_met(atom: Atom, value: Scalar) -> Bool[Array, ""]:
+    return value < 0 if atom.strict else value <= 0
+
+
+def _walls(terms: Terms) -> tuple[tuple[int, int], ...]:
+    """Pairs of terms like those of `0 <= y <= 1`, whose sum is the room between them.
+
+    That outputs cancel in the sum is seen at some of them.
+    """
+    alone = [
+        (place, term[0].expr)
+        for place, term in enumerate(terms)
+        if len(term) == 1 and term[0].uses_outputs
+    ]
+    pairs = itertools.combinations(alone, 2)
+    return tuple((a, b) for (a, one), (b, other) in pairs if _cancel(one + other))
+
+
+def _cancel(total: Expression) -> bool:
+    """Whether an expression is the same whatever the outputs and their slopes are."""
+    rng = np.random.default_rng(0)
+    width = 1 + max((column.index for column in columns(total)), default=0)
+    x, y = rng.uniform(0.1, 1, (1, width)), rng.uniform(0.1, 1, (_TRIES, width))
+    slopes = {
+        slope.along: rng.uniform(0.1, 1, (_TRIES, width)) for slope in slopes_in(total)
+    }
+    found = evaluate(total, np.repeat(x, _TRIES, axis=0), y, np, slopes)
+    size = np.abs(found).max() + 1.0
+    return bool(np.isfinite(found).all() and np.ptp(found) <= 1e-9 * size)
+
+
+def atom_scale(atom: Atom, typical: Typical) -> Float[Array, ""]:
+    r"""The natural size of one `f_jk`: its slope measured in output scales.
+
+    $s_{jk}^2 = \mathrm{mean}\, \sum_o (s_o\, \partial f_{jk} / \partial y_o)^2$ over
+    the points and some reference outputs, where it is finite; a slope that the claim
+    speaks of counts as one more output. For a plain bound on one output this is that
+    output's scale, whatever its units, so a rule means the same in metres and in
+    millimetres. With all scales one and a plain bound, it is the paper's form.
+    """
+    if not atom.uses_outputs:
+        return jnp.ones(())
+    scales = (typical.output_scale, dict(typical.slopes))
+    around = (typical.ys, _typical_slopes(typical.slopes, typical.ys.shape[0]))
+    slope = jax.grad(lambda ys, x: evaluate(atom.expr, x, ys[0], jnp, ys[1]))
+    both = jax.vmap(jax.vmap(slope, (0, None)), (None, 0))(around, typical.xs)
+    squares = sum(
+        jnp.sum((one * scale[None, None]) ** 2, axis=-1)
+        for one, scale in zip(
+            jax.tree.leaves(both), jax.tree.leaves(scales), strict=True
+        )
+    )
+    squared = jnp.mean(squares, where=jnp.isfinite(squares))
+    return jnp.where(squared > 0, jnp.sqrt(squared), 1.0)
+
+
+def _typical_slopes(scales: Slopes, rows: int) -> dict[Along, Array]:
+    """Slopes up and down by their scale, in as many combinations as there are rows."""
+    count = np.arange(rows)
+    signs = [1.0 - 2.0 * ((count >> place) & 1) for place in range(len(scales))]
+    return {
+        along: jnp.asarray(sign, scale.dtype)[:, None] * scale[None]
+        for sign, (along, scale) in zip(signs, scales.items(), strict=True)
+    }

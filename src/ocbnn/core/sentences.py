@@ -1,0 +1,126 @@
+"""Sentences with advice in them: text in Python's spelling, and in any other."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ocbnn.core.advice import Advice, Kind, Spelling
+from ocbnn.errors import OcbnnError
+
+# Settings are called the same in Python and in study files, which commands read.
+IN_COMMON = {
+    Kind.SETTING: "{name}",
+    Kind.RUN_LONGER: "Run longer.",
+    Kind.RUN_MORE: "Run more {name}.",
+    Kind.MORE_WARMUP: "more warm-up",
+    Kind.MORE_MOVES: "moves or polish",
+    Kind.SMALLER_STEPS: "raise target_acceptance, or lower step_size where it is fixed",
+    Kind.CHOOSE_BATCH: " (set batch_size for others)",
+    Kind.STOPPED_EARLY: "stopped early{saved}",
+    Kind.SWITCH_OFF: "To switch a rule off, leave it out.",
+    Kind.LEAVE_OUT: "leave it out",
+    Kind.KEY: "{file}, {key}",
+}
+_PHRASES = {
+    **IN_COMMON,
+    Kind.VARY_NOISE: 'noise="varies"',
+    Kind.HOLD_OUT: "keep some rows out of the fit",
+    Kind.FIT_IN_FULL: "Fit without quick=True for an answer.",
+    Kind.GO_ON: "With a checkpoint, the same fit goes on from there.",
+    Kind.NAME_ROWS: "model.conflicts() names them",
+    Kind.SEE_CONFLICTS: "see model.conflicts() for data that pull against it",
+    Kind.ASK_CONFLICTS: "ask model.conflicts() whether the data speak against a rule",
+    Kind.EXPLAIN_AGAIN: "explain({rule!r}, refit=True) fits again without it",
+    Kind.COMPARE_AGAIN: "What the model would say {do} cannot be told from these draws "
+    "(Pareto k {pareto_k:.2f}): conflicts(refit=True) fits again {do}.",
+    Kind.OPTION: "{name}",
+    Kind.ALL_DRAWS: 'draws="all"',
+    Kind.BOUND_INPUT: "within={{{name!r}: (LOW, HIGH)}}",
+    Kind.LOOK_AROUND: "certify(model, at=X, tolerance={{{name!r}: 0.1}})",
+    Kind.NAME_RULE: 'require(..., name="...")',
+    Kind.CLAIM_RANGE: "`require(y.between(a, b), ...)`, in text `a <= y <= b`",
+}
+
+
+def in_python(advice: Advice) -> str:
+    """Advice for those who write Python.
+
+    >>> in_python(Advice(Kind.EXPLAIN_AGAIN, "cap"))
+    "explain('cap', refit=True) fits again without it"
+    """
+    return _PHRASES[advice.kind].format(rule=advice.rule, **advice.values)
+
+
+class Sentence(str):
+    """Text in Python's spelling that knows its advice, and so any other spelling.
+
+    Formatting makes plain text of it, as of any other: put sentences together with
+    `Sentence` again, and spell them before they are formatted.
+
+    Attributes
+    ----------
+    parts
+        Plain text and advice, in order.
+    """
+
+    parts: tuple[str | Advice, ...]
+
+    def __new__(cls, *parts: str | Kind | Advice | Exception) -> "Sentence":
+        """Put together text, advice, other sentences and what errors say."""
+        whole = tuple(inner for part in parts for inner in _parts(part))
+        made = super().__new__(cls, _put(whole, in_python))
+        made.parts = whole
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self.parts
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """What it advises."""
+        return tuple(part for part in self.parts if isinstance(part, Advice))
+
+    def to_text(self, spelling: Spelling) -> str:
+        """The same for other readers."""
+        return _put(self.parts, spelling)
+
+
+def joined(between: str, sentences: Iterable[str]) -> Sentence:
+    """Sentences in a row, as `str.join` does it."""
+    first, *others = sentences
+    return Sentence(first, *(part for one in others for part in (between, one)))
+
+
+def spelled(said: Any, spelling: Spelling) -> Any:
+    """Text, or plain values with text in them, in the words of some readers."""
+    match said:
+        case Sentence():
+            return said.to_text(spelling)
+        case dict():
+            return {name: spelled(one, spelling) for name, one in said.items()}
+        case list() | tuple():
+            return [spelled(one, spelling) for one in said]
+    return said
+
+
+@contextmanager
+def errors_spelled(spelling: Spelling) -> Iterator[None]:
+    """Errors that are raised meanwhile speak to some readers."""
+    try:
+        yield
+    except OcbnnError as error:
+        error.args = tuple(spelled(error.args, spelling))
+        raise
+
+
+def _parts(part: str | Kind | Advice | Exception) -> tuple[str | Advice, ...]:
+    if isinstance(part, Kind):
+        return (Advice(part),)
+    if isinstance(part, Exception):
+        first = part.args[0] if part.args else None
+        part = first if isinstance(first, Sentence) else str(part)
+    return part.parts if isinstance(part, Sentence) else (part,)
+
+
+def _put(parts: tuple[str | Advice, ...], spelling: Spelling) -> str:
+    return "".join(spelling(p) if isinstance(p, Advice) else p for p in parts)

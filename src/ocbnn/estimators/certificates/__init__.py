@@ -1,1 +1,0 @@
-"""Certificates: what is proved of a model, written down, and checked again."""

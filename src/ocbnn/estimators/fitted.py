@@ -1,0 +1,310 @@
+"""What can be asked of every fitted estimator: thin methods over its fitted record."""
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from ocbnn.analysis.checks import check_rules, log_density_parts
+from ocbnn.analysis.conflict import ConflictReport, conflicts
+from ocbnn.analysis.diagnostic_pictures import plot_diagnostics
+from ocbnn.analysis.explanation import Explanations, explain
+from ocbnn.analysis.export import to_arviz
+from ocbnn.analysis.relevance import Relevance, plot_relevance, relevance
+from ocbnn.analysis.report import Report, make_report
+from ocbnn.certificates.arguments import BOXES, CONFIDENCE, DRAWS
+from ocbnn.certificates.certificate import Certificate
+from ocbnn.certificates.certification import certify
+from ocbnn.estimators.settings import Settings
+from ocbnn.fitted import FittedModel, refine as refine_fitted
+from ocbnn.inference import Choice, Draws, Verdict
+from ocbnn.metrics import RuleCheck
+from ocbnn.metrics.hard_rules import HardRuleRecord
+from ocbnn.posterior import Target
+from ocbnn.refinement.projected import ProjectionRecord
+from ocbnn.refinement.rounds import RefinementRecord
+from ocbnn.rules import BoundRule, Schema
+from ocbnn.saving.writing import save_model
+
+
+class FittedEstimator(Settings, BaseEstimator, abc.ABC):
+    """Questions to a fitted estimator, which `fitted_` answers."""
+
+    fitted_: FittedModel
+    # Set by scikit-learn's validation.
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+    @abc.abstractmethod
+    def _checked(self, X: Any) -> np.ndarray:
+        """Rows of inputs as the fit knows them."""
+
+    def _record(self) -> FittedModel:
+        check_is_fitted(self)
+        return self.fitted_
+
+    # What the fit is, under the names that scikit-learn's users expect.
+
+    @property
+    def schema_(self) -> Schema:
+        """The names of columns and classes."""
+        return self.fitted_.schema
+
+    @property
+    def rules_(self) -> tuple[BoundRule, ...]:
+        """The rules, bound to columns."""
+        return self.fitted_.rules
+
+    @property
+    def target_(self) -> Target:
+        """The log density that was drawn from."""
+        return self.fitted_.target
+
+    @property
+    def choice_(self) -> Choice:
+        """The plan, and why it was chosen."""
+        return self.fitted_.choice
+
+    @property
+    def draws_(self) -> Draws:
+        """The posterior draws."""
+        return self.fitted_.draws
+
+    @property
+    def verdict_(self) -> Verdict:
+        """Whether to trust them, in words."""
+        return self.fitted_.verdict
+
+    @property
+    def held_(self) -> HardRuleRecord | None:
+        """What hard rules have cost; None without such rules."""
+        return self.fitted_.held
+
+    @property
+    def refinement_(self) -> RefinementRecord | None:
+        """What a refinement found; None where there was none."""
+        return self.fitted_.refinement
+
+    @property
+    def relevance_(self) -> Relevance | None:
+        """How much each input matters; None unless the weight prior is learned."""
+        return relevance(self.fitted_)
+
+    @property
+    def projection_(self) -> ProjectionRecord | None:
+        """What a projection onto the rules did; None where there was none."""
+        return self.fitted_.projection
+
+    # Whether to trust it.
+
+    def judge_at(self, X: Any) -> Verdict:
+        """Judge the draws by the function's values at the rows of `X`."""
+        return self._record().judge_at(np.asarray(X, float))
+
+    def report(self) -> Report:
+        """What was fitted, whether to trust it and where not, and what to do next.
+
+        Print it; `to_dict()` gives the same for machines.
+        """
+        return make_report(self._record())
+
+    def plot_diagnostics(
+        self,
+        kind: str = "mixing",
+        *,
+        along: Any = None,
+        output: Any = None,
+        at: Any = None,
+    ) -> Any:
+        """Draw whether the draws can be trusted; returns a Matplotlib figure.
+
+        Parameters
+        ----------
+        kind
+            `mixing` (R-hat and sample size along an input), `trace` (every chain,
+            and its ranks, at one input), `energy`, or `progress` (the warm-up).
+        along
+            The input of `mixing`, by name or position.
+        output
+            The output, likewise.
+        at
+            One row of inputs: where `trace` looks (where chains disagree most when
+            left out), and where `mixing` holds the other inputs (their medians).
+        """
+        return plot_diagnostics(self._record(), kind, along, output, at)
+
+    def plot_relevance(self, ax: Any = None) -> Any:
+        """Draw how much each input matters, by median and 90 % interval.
+
+        Needs `weight_prior="learned"`.
+
+        Parameters
+        ----------
+        ax
+            Matplotlib axes; new ones when left out.
+
+        Raises
+        ------
+        SettingError
+            When no relevances were learned.
+        """
+        return plot_relevance(self._record(), ax)
+
+    def to_arviz(self, X: Any = None, *, weights: bool = False) -> Any:
+        """The draws for ArviZ: InferenceData of ArviZ 0.x, or a DataTree of 1.x.
+
+        Rows that the fit read from a file have no log likelihood there.
+
+        Parameters
+        ----------
+        X
+            Inputs at which the function is told; some reference inputs by default.
+        weights
+            Whether the network's weights come along.
+        """
+        rows = None if X is None else self._checked(X)
+        return to_arviz(self._record(), rows, weights=weights)
+
+    # How its rules do.
+
+    def check_rules(
+        self, points: int = 1000, X: Any = None, y: Any = None, *, rules: Any = None
+    ) -> list[RuleCheck]:
+        """How well each rule holds, at fresh points of its region and on rows.
+
+        Of rows that the fit read from a file, 10,000 are looked at.
+
+        Parameters
+        ----------
+        points
+            How many points of each region to look at.
+        X
+            Rows to look at instead of the training data.
+        y
+            What was observed there, if it was.
+        rules
+            Rules to ask about instead of the model's own, whether it was fitted
+            with them or not: text or rules, one or a list, or another fitted
+            model, whose rules are meant.
+        """
+        fitted = self._record()
+        rows = None if X is None else self._checked(X)
+        if isinstance(rules, FittedEstimator):
+            rules = rules._record()
+        return check_rules(fitted, points, rows, y, rules=rules)
+
+    def log_density_parts(self, draws: int = 200) -> dict[str, float]:
+        """The mean share of weights, each rule and the data in the log density."""
+        return log_density_parts(self._record(), draws)
+
+    def conflicts(
+        self, extra: Any = (), *, refit: bool = False, evidence: Any = False
+    ) -> ConflictReport:
+        """Which rules pull against the data, how hard, and at which rows.
+
+        Parameters
+        ----------
+        extra
+            Rules to try out that the model was not fitted with.
+        refit
+            Fit once more for every rule, with or without it, where weighting
+            the draws that are there would only guess.
+        evidence
+            Estimate each rule's Bayes factor: True, or an `SMC` plan.
+        """
+        asked = {"refit": refit, "evidence": evidence, "progress": self.progress}
+        return conflicts(self._record(), extra, **asked)
+
+    def explain(self, rule: Any = None, *, refit: Any = None) -> Explanations:
+        """What a rule does: where it binds, what it removed, which rows it fights.
+
+        It compares the fit with what it would be without the rule. Where weighting the
+        draws can tell, that takes seconds; else the model is fitted again without the
+        rule, and the second fit is kept for further questions. Rules that follow from
+        other rules are named.
+
+        Parameters
+        ----------
+        rule
+            Its name; every rule when left out.
+        refit
+            True fits again for each rule, False never. Left out, it is done
+            where weights cannot be trusted, as long as all second fits together
+            take no more than two minutes.
+        """
+        return explain(self._record(), rule, refit=refit, progress=self.progress)
+
+    def certify(
+        self,
+        rule: Any = None,
+        *,
+        at: Any = None,
+        tolerance: Any = None,
+        within: Mapping[str, Any] | None = None,
+        draws: int | str = DRAWS,
+        boxes: int = BOXES,
+        confidence: float = CONFIDENCE,
+    ) -> Certificate:
+        """Prove of each posterior draw that it keeps a rule at every input.
+
+        The arguments are those of `ocbnn.certify`.
+        """
+        return certify(
+            self._record(),
+            rule,
+            at=at,
+            tolerance=tolerance,
+            within=within,
+            draws=draws,
+            boxes=boxes,
+            confidence=confidence,
+            progress=self.progress,
+        )
+
+    def refine(self, refine: Any = True) -> Any:
+        """Fit again to the same data, with the rules refined.
+
+        The rules begin as they were given, whatever an earlier refinement has added.
+
+        Parameters
+        ----------
+        refine
+            True, a number of rounds, or a `Refinement`.
+
+        Returns
+        -------
+        Any
+            The estimator, with other draws. What was done is in `refinement_`.
+        """
+        self.fitted_ = refine_fitted(self._record(), refine, progress=self.progress)
+        return self
+
+    def save(
+        self, path: Any, *, data: bool = True, leave_out: Sequence[str] = ()
+    ) -> None:
+        """Write the fitted model to a file that `ocbnn.load` reads back.
+
+        Parameters
+        ----------
+        path
+            A file when the name ends in `.ocbnn`, else a folder. A model that is
+            there is replaced.
+        data
+            Keep the training data too; of rows that were read from a file, the
+            10,000 that reports look at. Without them the model predicts as
+            before, but cannot draw itself, report, check rules against the data,
+            or say what the data add to the log density.
+        leave_out
+            Settings that no file can hold, such as a network of your own.
+            Hand them over again: `ocbnn.load(path, network=...)`.
+
+        Raises
+        ------
+        StorageError
+            When something of the model cannot be written.
+        """
+        settings = self.get_params(deep=False)
+        save_model(self._record(), settings, path, data=data, leave_out=leave_out)

@@ -1,0 +1,49 @@
+"""The settings that every estimator has, declared once."""
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias, no_type_check
+
+import equinox as eqx
+import numpy as np
+
+from ocbnn.inference import Plan
+from ocbnn.inference.layout import Device
+from ocbnn.inference.progress import Progress
+from ocbnn.networks import LearnedScales, Network
+from ocbnn.rules import Rule
+
+Activation: TypeAlias = Literal[
+    "rbf", "tanh", "relu", "silu", "gelu", "softplus", "sigmoid", "elu", "sin"
+]
+RulesBy: TypeAlias = Literal["prior", "projection"]
+Whole: TypeAlias = int | np.integer
+
+
+# Types are for readers and editors. What cannot be is answered by `fit`, in sentences
+# of its own, and scikit-learn wants a constructor that takes everything.
+@no_type_check
+@dataclasses.dataclass(eq=False, repr=False)
+class Settings:
+    """A constructor that stores its arguments, as scikit-learn asks for."""
+
+    rules: str | Rule | Sequence[str | Rule] = ()
+    _: dataclasses.KW_ONLY
+    rules_by: RulesBy = "prior"
+    inputs: Collection[str] | None = None
+    outputs: Collection[str] | None = None
+    choices: Collection[Collection[str | Whole]] | None = None
+    hidden: Whole | Sequence[Whole] = (50,)
+    activation: Activation = "rbf"
+    network: Network | eqx.Module | None = None
+    weight_prior: Literal["fan-in", "isotropic", "learned"] | LearnedScales = "fan-in"
+    weight_scale: float = 1.0
+    standardize: bool = True
+    scales: Mapping[str, Sequence[float]] | None = None
+    inference: str | Plan = "nuts"
+    batch_size: Whole | None = None
+    random_state: Whole | np.random.Generator | np.random.RandomState | None = None
+    progress: Progress = "auto"
+    checkpoint: str | Path | None = None
+    devices: int | str | Sequence[Device] | None = None

@@ -1,0 +1,1 @@
+"""The words experts use: expressions and conditions, their text, and their columns."""

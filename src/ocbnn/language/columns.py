@@ -1,0 +1,51 @@
+"""Columns that a text means but does not write as rules do."""
+
+import re
+
+from ocbnn.language.schema import Schema
+from ocbnn.language.words import spell_name
+
+_QUOTED = re.compile(r"`(?:[^`]|``)*`|\"[^\"]*\"|'[^']*'")
+
+
+def meant_column(text: str, schema: Schema) -> str:
+    """Advice about a column that a text means; empty where none is found.
+
+    >>> meant_column("if mean bp < 65 then y > 0", Schema(("mean bp",), ("y",)))
+    'the column mean bp stands in backticks, ...: write `mean bp`.'
+    """
+    plain = _QUOTED.sub(lambda found: " " * len(found.group()), text)
+    for name in sorted(schema.inputs + schema.outputs, key=len, reverse=True):
+        spelled = spell_name(name)
+        if spelled == name:
+            continue
+        if not _category(name) and _stands_in(name, plain):
+            return (
+                f"the column {name} stands in backticks, because its name is not one "
+                f"word: write {spelled}."
+            )
+    for name in schema.inputs:
+        column, label = _category(name) or ("", "")
+        # With its quotes: a label may stand in them.
+        wanted = rf"{re.escape(column)}\s*==?\s*[\"'`]?{re.escape(label)}\b"
+        if column and re.search(rf"(?<![\w`]){wanted}", text):
+            return category_advice(column, label)
+    return ""
+
+
+def category_advice(column: str, label: str) -> str:
+    """How a rule speaks of one name of a column of names."""
+    return (
+        f"{column} is a column of names, and each of them is an input that is 1 or 0: "
+        f"write {spell_name(f'{column}={label}')} >= 0.5 for {label}."
+    )
+
+
+def _category(name: str) -> tuple[str, str] | None:
+    column, sign, label = name.partition("=")
+    return (column, label) if sign and column and label else None
+
+
+def _stands_in(name: str, text: str) -> bool:
+    words = r"\s+".join(map(re.escape, name.split()))
+    return re.search(rf"(?<!\w){words}(?!\w)", text) is not None

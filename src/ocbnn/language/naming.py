@@ -1,0 +1,53 @@
+"""Columns by name, and their slopes, for rules written in Python."""
+
+from typing import overload
+
+from ocbnn.errors import RuleError
+from ocbnn.language.tree import Expression, Name, Role, Slope, as_expression
+
+
+@overload
+def inputs(name: str, /) -> Name: ...
+@overload
+def inputs(first: str, second: str, /, *more: str) -> tuple[Name, ...]: ...
+def inputs(*names: str) -> Name | tuple[Name, ...]:
+    """Name inputs: one name gives one expression, several give a tuple.
+
+    >>> age, bp = inputs("age", "mean bp")
+    >>> print(bp < 65 + age / 10)
+    `mean bp` < 65 + age / 10
+    """
+    return _names(names, "input")
+
+
+@overload
+def outputs(name: str, /) -> Name: ...
+@overload
+def outputs(first: str, second: str, /, *more: str) -> tuple[Name, ...]: ...
+def outputs(*names: str) -> Name | tuple[Name, ...]:
+    """Name outputs: one name gives one expression, several give a tuple."""
+    return _names(names, "output")
+
+
+def derivative(output: object, *inputs: object) -> Expression:
+    """How fast an output changes along an input, in units of output per unit of input.
+
+    Two inputs give the second derivative: `d(y, x, x) >= 0` says that y is convex. In
+    text it is `d`, and so it can be called in Python.
+
+    >>> strength, age = outputs("strength"), inputs("age")
+    >>> print(derivative(strength, age) >= 0.1)
+    d(strength, age) >= 0.1
+    """
+    along = tuple(as_expression(column, "d") for column in inputs)
+    return Slope(as_expression(output, "d"), along)
+
+
+d = derivative
+
+
+def _names(names: tuple[str, ...], role: Role) -> Name | tuple[Name, ...]:
+    if not names:
+        raise RuleError(f'no name given. Write `{role}s("a")` or `{role}s("a", "b")`.')
+    found = tuple(Name(name, role) for name in names)
+    return found[0] if len(found) == 1 else found

@@ -1,0 +1,145 @@
+"""A network whose weights have scales that are learned with them.
+
+Every number of a position is standard normal before any data: raw weights, and the
+logarithms of the scales less their medians, by their spread. Multiplied together they
+are the weights. So scales need no prior, no algorithm and no file format of their own,
+and wide and narrow weights are equally far for a sampler (Papaspiliopoulos, Roberts &
+Sköld 2007 call it non-centred).
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ocbnn.core.types import Input, Inputs, Output, Outputs, Position, RandomKey
+from ocbnn.networks.base import Network, array_spec
+from ocbnn.networks.mlp import MLP
+from ocbnn.networks.scales import LearnedScales
+
+
+class ScaledWeights(NamedTuple):
+    """All of them standard normal before any data."""
+
+    raw: Any  # as the network's own weights
+    scales: Any  # (arrays,): one for each array of weights, in their order
+    inputs: Any  # (inputs,): relevances; () where none are known
+
+
+class ScaledNetwork(Network):
+    """A network, and a learned scale for each of its arrays and inputs.
+
+    Only of an `MLP` it is known which weights an input feeds, so that others have no
+    relevances.
+
+    >>> network = ScaledNetwork(MLP(3, (10,), 1), LearnedScales())
+    >>> network.shapes().scales.shape, network.shapes().inputs.shape
+    ((4,), (3,))
+    """
+
+    inner: Network
+    hyper: LearnedScales = eqx.field(static=True)
+    inputs: int = eqx.field(static=True)
+    outputs: int = eqx.field(static=True)
+
+    def __init__(self, inner: Network, hyper: LearnedScales) -> None:
+        self.inner, self.hyper = inner, hyper
+        self.inputs, self.outputs = inner.inputs, inner.outputs
+
+    @property
+    def has_relevances(self) -> bool:
+        """Whether it is known which weights an input feeds."""
+        return isinstance(self.inner, MLP)
+
+    def shapes(self) -> ScaledWeights:
+        """Raw weights, then the scales."""
+        raw = self.inner.shapes()
+        relevances = array_spec(self.inputs) if self.has_relevances else ()
+        count = len(jax.tree.leaves(raw))
+        return ScaledWeights(raw, array_spec(count), relevances)
+
+    def fan_in(self) -> ScaledWeights:
+        """1 for all: the network itself divides by what its units add up."""
+        return jax.tree.map(lambda _: 1, self.shapes())
+
+    def apply(self, weights: ScaledWeights, x: Input) -> Output:
+        """The value of the network with scaled weights."""
+        return self.inner.apply(self._scaled(weights), x)
+
+    def batch(self, weights: ScaledWeights, xs: Inputs) -> Outputs:
+        """The same at many inputs; weights are scaled once."""
+        return self.inner.batch(self._scaled(weights), xs)
+
+    def last_layer(self) -> ScaledWeights:
+        """That of the network; scales stay as they are."""
+        relevances = False if self.has_relevances else ()
+        return ScaledWeights(self.inner.last_layer(), False, relevances)
+
+    def noisy_batch(
+        self, mean: ScaledWeights, sd: ScaledWeights, key: RandomKey, xs: Inputs
+    ) -> Outputs:
+        """Noise at the units, given one draw of the scales, which all rows share."""
+        key_scales, key_inputs, key_units = jax.random.split(key, 3)
+        draw = lambda m, s, k: m + s * jax.random.normal(k, m.shape, m.dtype)
+        scales = draw(mean.scales, sd.scales, key_scales)
+        inputs = jax.tree.map(
+            lambda m, s: draw(m, s, key_inputs), mean.inputs, sd.inputs
+        )
+        centre, width = (
+            self._scaled(ScaledWeights(part.raw, scales, inputs)) for part in (mean, sd)
+        )
+        return self.inner.noisy_batch(centre, width, key_units, xs)
+
+    def plain(self, weights: ScaledWeights) -> tuple[Network, Position]:
+        """The network without scales, and draws' weights as it takes them."""
+
+        def scaled(raw: Any, factor: np.ndarray) -> np.ndarray:
+            # On the host in double precision, so that machines agree on every bit that
+            # is left, whichever way theirs computes an exponential.
+            return (np.asarray(raw, float) * factor).astype(raw.dtype)
+
+        double = jax.tree.map(lambda a: np.asarray(a, float), weights)
+        factors = self._factors(double.scales, double.inputs, np)
+        return self.inner, jax.tree.map(scaled, weights.raw, factors)
+
+    def with_plain(self, weights: ScaledWeights, plain: Position) -> ScaledWeights:
+        """The raw weights that the scales of each draw make those."""
+        double = jax.tree.map(lambda a: np.asarray(a, float), weights)
+        factors = self._factors(double.scales, double.inputs, np)
+        _, before = self.plain(weights)
+
+        def raw(old: Any, was: np.ndarray, new: Any, factor: np.ndarray) -> np.ndarray:
+            changed = (np.asarray(new, float) / factor).astype(old.dtype)
+            return np.where(np.asarray(new) == was, np.asarray(old), changed)
+
+        return weights._replace(
+            raw=jax.tree.map(raw, weights.raw, before, plain, factors)
+        )
+
+    def relevances(self, weights: ScaledWeights) -> np.ndarray:
+        """Each input's relevance in every draw, where they are known."""
+        return np.exp(self.hyper.relevance * np.asarray(weights.inputs, float))
+
+    def _scaled(self, weights: ScaledWeights) -> Position:
+        factors = self._factors(weights.scales, weights.inputs, jnp)
+        scale = lambda raw, factor: raw * factor.astype(raw.dtype)
+        return jax.tree.map(scale, weights.raw, factors)
+
+    def _factors(self, scales: Any, inputs: Any, xp: Any) -> Position:
+        """What raw weights are multiplied by, with any axes of draws before theirs."""
+        specs, structure = jax.tree.flatten(self.inner.shapes())
+        fans = jax.tree.leaves(self.inner.fan_in())
+        draws = scales.shape[:-1]
+        factors = []
+        for place, (spec, fan) in enumerate(zip(specs, fans, strict=True)):
+            is_bias = len(spec.shape) < 2
+            median = self.hyper.biases if is_bias else self.hyper.weights
+            log = self.hyper.spread * scales[..., place]
+            factor = xp.exp(log) * (median / fan**0.5)
+            factors.append(factor.reshape(*draws, *(1,) * len(spec.shape)))
+        if self.has_relevances:
+            rows = xp.exp(self.hyper.relevance * inputs)[..., None]
+            factors[0] = factors[0] * rows
+        return jax.tree.unflatten(structure, factors)

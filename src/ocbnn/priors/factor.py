@@ -1,0 +1,120 @@
+"""The rules alone, as one number for any function: for models written elsewhere."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ocbnn.core.randomness import key_from
+from ocbnn.core.types import RandomKey, Scalar
+from ocbnn.core.units import Units
+from ocbnn.errors import DataError
+from ocbnn.priors import RuleTerm
+from ocbnn.priors.rulebook import bind_rules, make_terms
+from ocbnn.rules import Schema
+
+Table = Float[Array, "points columns"]
+BatchFunction = Callable[[Table], Table]
+
+
+class RuleFactor(eqx.Module):
+    """`log g` of some rules, for any function of the inputs.
+
+    Call it with a function that takes a table of inputs, one point per row, and returns
+    a table of outputs, both in the units the rules are written in (logits, for
+    classes). Add what it returns to a log density.
+    """
+
+    terms: tuple[RuleTerm, ...]
+
+    def __call__(self, function: BatchFunction, key: RandomKey | None = None) -> Scalar:
+        """The sum over all rules; with a `key`, at fresh points."""
+        return sum(self.parts(function, key).values(), start=jnp.zeros(()))
+
+    def parts(
+        self, function: BatchFunction, key: RandomKey | None = None
+    ) -> dict[str, Scalar]:
+        """Every rule's `log g` by name.
+
+        Compiled code that takes factors as an argument knows the first one's names.
+        """
+        points = [term.points for term in self.terms]
+        if key is not None:
+            keys = jax.random.split(key, max(1, len(points)))
+            pairs = zip(self.terms, keys, strict=False)
+            points = [term.fresh(one) for term, one in pairs]
+        single = lambda x: _table(function, x[None])[0]
+        logs = {}
+        for term, xs in zip(self.terms, points, strict=True):
+            parts = term.parts(xs, single)
+            each = [law.log_g(at, _table(function, at), single) for law, at in parts]
+            logs[term.bound.name] = jnp.sum(jnp.stack(each))
+        return logs
+
+
+def rule_factor(
+    rules: object,
+    *,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    X: object = None,
+    y: object = None,
+    classes: Sequence[Any] | None = None,
+    random_state: object = 0,
+) -> RuleFactor:
+    """The rules as a factor for a model of your own.
+
+    Parameters
+    ----------
+    rules
+        A rule, a text, or a list of those.
+    inputs
+        Names of the inputs, in the order of the columns.
+    outputs
+        Names of the outputs.
+    X
+        Rows of data, for rules whose points shall look like them, and for the size
+        of each input.
+    y
+        Their outputs, for the size of each output. Without data, inputs and outputs
+        are taken to be of order one, as in the paper.
+    classes
+        The classes, where the output is one of several.
+    random_state
+        Decides where the points are.
+    """
+    schema = Schema(
+        tuple(inputs), tuple(outputs), None if classes is None else tuple(classes)
+    )
+    table = None if X is None else np.asarray(X, float)
+    targets = None if y is None or classes is not None else np.asarray(y, float)
+    if targets is not None:
+        targets = targets.reshape(len(targets), -1)
+    if table is not None and table.shape[1:] != (len(schema.inputs),):
+        raise DataError(
+            f"X must have one column for each of {len(schema.inputs)} inputs, got "
+            f"shape {table.shape}."
+        )
+    if targets is not None and table is None:
+        raise DataError("y was given without X: give both, or neither.")
+    units = None
+    if table is not None and targets is not None:
+        units = Units.of(table, targets, len(schema.outputs))
+    bound = bind_rules(rules, schema)
+    key = key_from(random_state)
+    return RuleFactor(make_terms(bound, key, table, targets, units, is_inner=False))
+
+
+def _table(function: BatchFunction, xs: Table) -> Array:
+    values = jnp.asarray(function(xs))
+    if values.ndim == 2 and values.shape[0] == xs.shape[0]:
+        return values
+    raise DataError(
+        "the function must return a table with one row per point, and was given "
+        f"points of shape {xs.shape} but returned shape {values.shape}. For one output "
+        "write values[:, None]."
+    )

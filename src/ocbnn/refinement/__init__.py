@@ -1,0 +1,1 @@
+"""Rules held whatever it takes: refinement round by round, and hard rules."""

@@ -1,0 +1,386 @@
+"""Projection: draws without rules, each moved to the nearest function that obeys.
+
+A draw that breaks no rule stays as it was drawn, bit for bit. The others are moved
+together, searched for inputs at which they break a rule still, and moved again with
+these in mind, which every draw has of its own. Shapes never change, so that nothing is
+compiled anew from round to round.
+"""
+
+import dataclasses
+import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from ocbnn.core.processes import is_first
+from ocbnn.core.rows import evenly
+from ocbnn.core.types import Position, RandomKey
+from ocbnn.core.words import share
+from ocbnn.errors import RuleError, SettingError
+from ocbnn.inference.progress import make_reporter
+from ocbnn.metrics.worst import draws_broken_at, find_worst
+from ocbnn.posterior import Categorical
+from ocbnn.predictive import Predictive
+from ocbnn.priors import RuleTerm
+from ocbnn.priors.refined_terms import without_room
+from ocbnn.refinement.nearest import Movers, Wish, make_reach, nearest
+from ocbnn.refinement.projected import Distance, ProjectionRecord, RuleProjection
+from ocbnn.refinement.rounds import Refinement
+from ocbnn.rules import BoundRule
+
+# Draws that are moved or searched at a time.
+_TOGETHER = 128
+# Inputs of the data, and of each region, at which a function is to stay what it is.
+_ROWS, _PLACES = 100, 25
+# Draws that tell how much is known at each of them, and what counts as known, in
+# standard units.
+_FEW, _SURE = 500, 0.02
+# The slack that draws are to keep, in natural sizes, and what a violation costs.
+_MARGIN, _PENALTY = 0.02, 1.0
+# By how much each of them grows where a draw has moved and breaks a rule still.
+_WIDER, _DEARER, _TIMES = 1.5, 3.0, 6
+# Inputs that each draw has of its own, for every rule; then the oldest make way.
+_FOUND = 8
+# Training rows at which it is measured how far draws have moved.
+_MEASURED = 1000
+
+
+class Projected(NamedTuple):
+    """Weights that obey, along one axis, and what it took."""
+
+    weights: Position
+    record: ProjectionRecord
+
+
+def as_obedience(refine: object) -> Refinement | None:
+    """How a projection searches; None: not at all.
+
+    Raises
+    ------
+    SettingError
+        When it is something else.
+    """
+    if refine is None or refine is True:
+        return Refinement()
+    if refine is False:
+        return None
+    if isinstance(refine, Refinement):
+        return refine
+    if isinstance(refine, int):
+        return Refinement(rounds=refine)
+    raise SettingError(
+        "refine must be True, False, a number of rounds or a Refinement, got "
+        f"{refine!r}. Write refine=5."
+    )
+
+
+def refuse_without_slack(rules: Sequence[BoundRule]) -> None:
+    """Refuse rules that no function can be moved by."""
+    for bound in rules:
+        if not bound.claim.is_searchable:
+            raise RuleError(
+                f"rule {bound.name!r} is custom: it has a density, but does not say by "
+                "how much a function breaks it, so no function can be moved until it "
+                "obeys. Say it with require, forbid or expect, or fit it into the "
+                'prior: rules_by="prior".'
+            )
+
+
+class Seen(NamedTuple):
+    """What a search found, for every rule and draw.
+
+    Attributes
+    ----------
+    points
+        Where the draw breaks the rule most, in the user's units.
+    slack
+        What is left there.
+    broken
+        Whether it breaks it somewhere.
+    """
+
+    points: Float[np.ndarray, "rules draws inputs"]
+    slack: Float[np.ndarray, "rules draws"]
+    broken: Bool[np.ndarray, "rules draws"]
+
+    def update(self, draws: Int[np.ndarray, " some"], other: "Seen") -> None:
+        """Take what another search found about some of the draws."""
+        for mine, others in zip(self, other, strict=True):
+            mine[:, draws] = others
+
+    def worse(self, other: "Seen") -> "Seen":
+        """For each draw, what is worse in one of two searches."""
+        is_worse = (other.broken > self.broken) | (
+            (other.broken == self.broken) & (other.slack < self.slack)
+        )
+        points = np.where(is_worse[..., None], other.points, self.points)
+        slack = np.where(is_worse, other.slack, self.slack)
+        return Seen(points, slack, self.broken | other.broken)
+
+    def is_met(self, target: float) -> bool:
+        """Whether no rule is broken by more draws than may."""
+        return bool((self.broken.mean(axis=1) <= target).all())
+
+
+def project(
+    predictive: Predictive,
+    terms: Sequence[RuleTerm],
+    data: tuple[np.ndarray, np.ndarray],
+    refinement: Refinement | None,
+    key: RandomKey,
+    *,
+    outputs: Sequence[str],
+    progress: object = "auto",
+) -> Projected:
+    """Move every draw that breaks a rule to the nearest function that does not.
+
+    Parameters
+    ----------
+    predictive
+        The draws.
+    terms
+        The rules.
+    data
+        Inputs, and outputs or class numbers, in the user's units.
+    refinement
+        How to search for what is still broken, and how often; None: draws are moved
+        once.
+    key
+        Decides the points.
+    outputs
+        The names of outputs.
+    progress
+        As an estimator takes it.
+    """
+    started = time.monotonic()
+    terms = tuple(without_room(term) for term in terms)
+    refuse_without_slack([term.bound for term in terms])
+    search = _Search(terms, refinement or Refinement(), data[0])
+    key_search, key_move, key_wish = jax.random.split(key, 3)
+    wish = _wish(predictive, terms, data[0], key_wish)
+    everyone = np.arange(predictive.size)
+    now = predictive
+    seen = search.look(now, everyone, jax.random.fold_in(key_search, 0))
+    before, times = seen.broken.mean(axis=1), np.zeros(predictive.size, int)
+    found = [_room(term, predictive.size) for term in terms]
+    most, number = 1 if refinement is None else refinement.rounds, 0
+    while True:
+        if seen.is_met(search.refinement.target):
+            # Too good to be true, perhaps.
+            again = jax.random.fold_in(key_search, 1000 + number)
+            seen = seen.worse(search.look(now, everyone, again))
+        is_met = seen.is_met(search.refinement.target)
+        _tell(progress, number, seen)
+        if number >= most or (is_met and (number or not seen.broken.any())):
+            break
+        draws = np.flatnonzero(seen.broken.any(axis=0))
+        _remember(found, terms, seen, draws, times)
+        key_now = jax.random.fold_in(key_move, number)
+        now = _moved(wish, predictive, now, found, times, draws, key_now)
+        times[draws] += 1
+        number += 1
+        some = search.look(now, draws, jax.random.fold_in(key_search, number))
+        seen.update(draws, some)
+    rules = tuple(
+        RuleProjection(term.bound.name, *map(float, numbers))
+        for term, *numbers in zip(
+            terms, before, seen.broken.mean(axis=1), seen.slack.min(axis=1), strict=True
+        )
+    )
+    record = ProjectionRecord(
+        search.refinement.target,
+        predictive.size,
+        int((times > 0).sum()),
+        number,
+        time.monotonic() - started,
+        rules,
+        _distances(predictive, now, data, outputs),
+    )
+    return Projected(now.draws.weights, record)
+
+
+class _Search(NamedTuple):
+    """Looks for inputs at which draws break rules."""
+
+    terms: tuple[RuleTerm, ...]
+    refinement: Refinement
+    rows: np.ndarray
+
+    def look(
+        self, now: Predictive, draws: Int[np.ndarray, " some"], key: RandomKey
+    ) -> Seen:
+        """What some of the draws break, and where."""
+        blocks = []
+        for rows, count in _blocks(draws, now.size):
+            chosen = jax.tree.map(lambda a, r=rows: a[r], now.draws)
+            some = dataclasses.replace(now, draws=chosen)
+            pairs = enumerate(self.terms)
+            each = [self._one(some, t, jax.random.fold_in(key, n)) for n, t in pairs]
+            stacked = (np.stack(one)[:, :count] for one in zip(*each, strict=True))
+            blocks.append(Seen(*stacked))
+        return Seen(*(np.concatenate(one, 1) for one in zip(*blocks, strict=True)))
+
+    def _one(self, some: Predictive, term: RuleTerm, key: RandomKey) -> Seen:
+        key_search, key_test = jax.random.split(key)
+        starts, steps = self.refinement.starts, self.refinement.steps
+        worst = find_worst(
+            some, term, key_search, starts=starts, steps=steps, rows=self.rows
+        )
+        tests = term.many(key_test, self.refinement.test_points)
+        tests = np.concatenate([tests, term.places])
+        at_tests = draws_broken_at(some, term, tests)
+        # The search follows slopes, and may pass by what a point of the region shows.
+        caught = at_tests.any(axis=1) & ~worst.broken
+        points = np.where(caught[:, None], tests[at_tests.argmax(axis=1)], worst.points)
+        tiny = np.finfo(np.float32).tiny
+        slack = np.where(caught, np.minimum(worst.slack, -tiny), worst.slack)
+        return Seen(points, slack, worst.broken | caught)
+
+
+def _blocks(
+    draws: Int[np.ndarray, " some"], size: int
+) -> Iterator[tuple[np.ndarray, int]]:
+    """Numbers of a few draws at a time, always as many, and how many are real."""
+    together = min(_TOGETHER, 2 ** int(np.ceil(np.log2(size))))
+    for start in range(0, len(draws), together):
+        some = draws[start : start + together]
+        filled = np.repeat(some[-1:], together - len(some))
+        yield np.concatenate([some, filled]), len(some)
+
+
+def _wish(
+    predictive: Predictive, terms: tuple[RuleTerm, ...], X: np.ndarray, key: RandomKey
+) -> Wish:
+    rows = X[evenly(len(X), _ROWS)]
+    places = [
+        term.many(jax.random.fold_in(key, number), _PLACES)
+        for number, term in enumerate(terms)
+    ]
+    reference = np.concatenate([rows, *places])
+    values = predictive.thinned(_FEW).inner_functions(reference)
+    # Where draws agree, data have spoken, and a function is to stay what it is; where
+    # they do not, it may give way.
+    precision = 1.0 / (values.var(axis=0) + _SURE**2)
+    precision = precision / precision.mean(axis=0)
+    if predictive.units is not None:
+        reference = predictive.units.standard_inputs(reference)
+    return Wish(
+        terms,
+        tuple(map(make_reach, terms)),
+        jnp.asarray(reference, float),
+        jnp.asarray(precision, float),
+    )
+
+
+def _room(term: RuleTerm, size: int) -> Float[np.ndarray, "draws found inputs"]:
+    """Room for inputs of each draw's own; points of the rule until some are found."""
+    points = np.resize(np.asarray(term.points), (_FOUND, term.points.shape[1]))
+    return np.repeat(points[None], size, axis=0)
+
+
+def _remember(
+    found: list[np.ndarray],
+    terms: tuple[RuleTerm, ...],
+    seen: Seen,
+    draws: Int[np.ndarray, " some"],
+    times: Int[np.ndarray, " draws"],
+) -> None:
+    """Give each draw the inputs at which it was seen to break rules."""
+    for place, term in enumerate(terms):
+        broken = draws[seen.broken[place, draws]]
+        inner = term.inner(seen.points[place, broken])
+        found[place][broken, times[broken] % _FOUND] = inner
+
+
+def _movers(
+    free: Predictive,
+    now: Predictive,
+    found: list[np.ndarray],
+    times: Int[np.ndarray, " draws"],
+    rows: Int[np.ndarray, " block"],
+) -> Movers:
+    """Some draws; each that has moved before keeps more slack, at a higher price."""
+    again = np.minimum(times[rows], _TIMES).astype(float)
+    chosen = lambda tree: jax.tree.map(lambda a: jnp.asarray(a[rows]), tree)
+    return Movers(
+        chosen(free.draws.weights),
+        chosen(now.draws.weights),
+        tuple(jnp.asarray(one[rows], float) for one in found),
+        jnp.asarray(_MARGIN * _WIDER**again, float),
+        jnp.asarray(_PENALTY * _DEARER**again, float),
+    )
+
+
+def _moved(
+    wish: Wish,
+    free: Predictive,
+    now: Predictive,
+    found: list[np.ndarray],
+    times: Int[np.ndarray, " draws"],
+    draws: Int[np.ndarray, " some"],
+    key: RandomKey,
+) -> Predictive:
+    """The draws with some of them moved; those that got lost stay where they are."""
+    leaves, pattern = jax.tree.flatten(jax.tree.map(np.array, now.draws.weights))
+    for place, (rows, count) in enumerate(_blocks(draws, now.size)):
+        some = _movers(free, now, found, times, rows)
+        arrived = nearest(now.network, wish, some, jax.random.fold_in(key, place))
+        new = [np.asarray(leaf)[:count] for leaf in jax.tree.leaves(arrived)]
+        fine = np.all(
+            [np.isfinite(leaf).reshape(count, -1).all(axis=1) for leaf in new], axis=0
+        )
+        for leaf, changed in zip(leaves, new, strict=True):
+            leaf[rows[:count][fine]] = changed[fine]
+    weights = jax.tree.unflatten(pattern, leaves)
+    return dataclasses.replace(now, draws=now.draws._replace(weights=weights))
+
+
+def _distances(
+    free: Predictive,
+    now: Predictive,
+    data: tuple[np.ndarray, np.ndarray],
+    outputs: Sequence[str],
+) -> tuple[Distance, ...]:
+    """How far draws have moved at the training rows, output by output."""
+    rows = evenly(len(data[0]), _MEASURED)
+    X, Y = data[0][rows], data[1]
+    values = [one.functions(X) for one in (free, now)]
+    if isinstance(free.likelihood, Categorical):
+        gap = np.subtract(*map(_probabilities, values))
+        moved = np.sqrt(np.mean(gap**2, axis=(1, 2)))
+        return (Distance(outputs[0], _quantiles(moved), None, None),)
+    gap = values[1] - values[0]
+    noise = free.noise_at(X)
+    moved = np.sqrt(np.mean(gap**2, axis=1))
+    of_noise = np.median(np.sqrt(np.mean((gap / noise) ** 2, axis=1)), axis=0)
+    spread = np.where(Y.std(axis=0) > 0, Y.std(axis=0), 1.0)
+    return tuple(
+        Distance(
+            output,
+            _quantiles(moved[:, place]),
+            float(of_noise[place]),
+            float(np.median(moved[:, place]) / spread[place]),
+        )
+        for place, output in enumerate(outputs)
+    )
+
+
+def _probabilities(logits: np.ndarray) -> np.ndarray:
+    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return shifted / shifted.sum(axis=-1, keepdims=True)
+
+
+def _quantiles(moved: Float[np.ndarray, " draws"]) -> tuple[float, float, float, float]:
+    low, middle, high, most = np.quantile(moved, [0.05, 0.5, 0.95, 1.0])
+    return float(low), float(middle), float(high), float(most)
+
+
+def _tell(progress: object, number: int, seen: Seen) -> None:
+    with make_reporter(progress if is_first() else False) as reporter:
+        reporter.begin(f"projection, round {number}", None)
+        broken = float(seen.broken.any(axis=0).mean())
+        reporter.finish(f"{share(broken)} of draws break a rule somewhere")

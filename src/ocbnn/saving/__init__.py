@@ -1,0 +1,1 @@
+"""A fitted model on disk: written whole, and read back as it was."""

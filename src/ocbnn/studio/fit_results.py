@@ -1,0 +1,155 @@
+"""What fits have found, as plain values and in the words of the page."""
+
+from typing import Any
+
+import numpy as np
+
+from ocbnn.analysis.conflict import HeldOut
+from ocbnn.core.page import block
+from ocbnn.core.sentences import spelled
+from ocbnn.errors import OcbnnError
+from ocbnn.estimators import certify
+from ocbnn.metrics.loo import leave_one_out
+from ocbnn.metrics.psis import trust_limit
+from ocbnn.predictive.pointwise import pointwise_log_likelihood
+from ocbnn.projects.build import Model
+from ocbnn.projects.fitting import Outcome
+from ocbnn.projects.folder import RunFolder
+from ocbnn.projects.predictions import load_model
+from ocbnn.studio.page_advice import message, on_page
+from ocbnn.studio.report import rows_in_words
+from ocbnn.studio.sessions import Session
+
+# Proofs are a bonus: as many boxes as take a moment.
+_PROVED_BOXES = 512
+# Log likelihoods held at a time, (draws, rows).
+_ROOM = 2**25
+
+
+def fit_result(outcome: Outcome) -> dict[str, Any]:
+    """What one fit has found, which was asked for in the words of the page."""
+    document = outcome.document
+    report, scores = document["report"], document["scores"]
+    verdict = report["verdict"]
+    rules = [
+        {
+            "rule": rule["rule"],
+            "text": rule["text"],
+            "violation": (rule["check"] or {}).get("violation"),
+            "sentence": " ".join(rule.get("advice") or ()),
+        }
+        for rule in report["rules"].values()
+    ]
+    return {
+        "verdict": {key: verdict[key] for key in ("status", "sentences")},
+        "rules": rules,
+        "scores": _numbers(scores["outputs"]),
+        "seconds": report["fitted"].get("seconds"),
+        "text": outcome.summary,
+        "rows": rows_in_words({**document["rows"], "scored": scores["rows"]}),
+    }
+
+
+def broken_without(session: Session) -> list[dict[str, Any]]:
+    """How far the rules are broken by the fit that never heard of them."""
+    model, bare = _models(session)
+    return [
+        {"rule": check.rule, "violation": check.violation, "sentence": ""}
+        for check in bare.check_rules(rules=model)
+    ]
+
+
+def conflicts(session: Session) -> str:
+    """setting rules against the data"""  # noqa: D400, D403 (shown as a stage)
+    model, bare = _models(session)
+    try:
+        return conflicts_between(model, bare)
+    except OcbnnError as error:
+        return message(error)
+
+
+def conflicts_between(model: Model, bare: Model) -> str:
+    """How rules get on with the data; the fit without them tells what weights cannot.
+
+    Of one rule, the fit without rules is that without the rule.
+    """
+    rules = model.target_.rules
+    if len(rules) == 1:
+        model.fitted_.second_fits[rules[0].bound.name] = bare.draws_
+    report = model.conflicts(refit=len(rules) == 1)
+    blocks = [
+        block(
+            f"{conflict.rule}: {conflict.status}",
+            spelled(conflict.sentences(), on_page),
+        )
+        for conflict in report
+    ]
+    if len(rules) > 1:
+        blocks.append(block("All rules together", [_together(model, bare)]))
+    return "\n\n".join(blocks)
+
+
+def certificates(session: Session) -> list[dict[str, Any]]:
+    """proving what can be proved"""  # noqa: D400, D403 (shown as a stage)
+    model = load_model(RunFolder(session.run("with")).model)
+    certificate = certify(model, boxes=_PROVED_BOXES, progress=False)
+    proved = [
+        {
+            "rule": rule.rule,
+            "holds": rule.holds,
+            "broken": rule.broken,
+            "undecided": rule.undecided,
+            "sentence": f"{rule.holds:.0%} of {len(rule.draws)} draws are proved to "
+            "keep it at every input."
+            + " Stopped before all were decided."
+            * rule.stopped,
+        }
+        for rule in certificate.rules
+    ]
+    skipped = [
+        {"rule": name, "holds": None, "broken": None, "undecided": None, "sentence": s}
+        for name, s in certificate.skipped.items()
+    ]
+    return proved + skipped
+
+
+def _models(session: Session) -> tuple[Model, Model]:
+    """The fit with rules, and that without."""
+    model, bare = (
+        load_model(RunFolder(session.run(which)).model) for which in ("with", "without")
+    )
+    return model, bare
+
+
+def _together(model: Model, bare: Model) -> str:
+    """What all rules do to predictions of rows that are left out, one by one."""
+    most = max(200, _ROOM // max(1, len(model.fitted_.rows)))
+    here, away = (
+        leave_one_out(pointwise_log_likelihood(fit.target_, fit.draws_.thinned(most)))
+        for fit in (model, bare)
+    )
+    change = here.rows - away.rows
+    error = float(np.sqrt(len(change) * change.var()))
+    limit = trust_limit(most)
+    rough = float(np.mean((here.pareto_k > limit) | (away.pareto_k > limit)))
+    held_out = HeldOut(float(change.sum()), error, "refitted", rough)
+    size = f"{abs(held_out.change):.2g} ± {held_out.error:.2g}"
+    sentence = (
+        f"Held-out log likelihood is the same with and without them ({size} apart)."
+    )
+    if held_out.is_worse:
+        sentence = f"Held-out log likelihood is {size} lower with them than without."
+    if held_out.is_better:
+        sentence = f"Held-out log likelihood is {size} higher with them: they help."
+    return sentence + (" That is rough." if rough > 0.1 else "")
+
+
+def _numbers(outputs: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """Every score by name; those of several outputs are named after them."""
+    few = len(outputs) == 1
+    return {
+        name if few else f"{output} {name}": value
+        for output, scores in outputs.items()
+        for name, value in scores.items()
+        if value is not None
+    }

@@ -1,0 +1,197 @@
+"""Files that are small and unpack to more than a machine can hold.
+
+A gzip file may hold a thousand times its size, and a Parquet file any number of rows
+that are alike. So how much larger a table may grow has a limit, which people who mean
+it can raise.
+"""
+
+import itertools
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ocbnn.errors import DataError, SettingError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+VARIABLE = "OCBNN_UNPACK"
+# How many times its size a file may unpack to; tables of numbers do about three times.
+_RATIO = 100
+# Small tables may be as repetitive as they like.
+_FREE_BYTES, _FREE_CELLS, _FREE_SPACE = 50_000_000, 10_000_000, 2_000_000_000
+# Text is kept as it is, row by row, however often it comes.
+_FREE_TEXT = 500_000_000
+_CHUNK, _TURNS = 2**18, 32
+# No gzip file unpacks to more than 1032 times its size.
+_ENOUGH_FOR_GZIP = 1100
+_GZIP = 31  # What zlib calls a gzip file.
+
+
+def most_unpacked() -> int:
+    """How many times its size a file may unpack to.
+
+    Raises
+    ------
+    SettingError
+        When the environment says what is no such number.
+    """
+    text = os.environ.get(VARIABLE, str(_RATIO))
+    if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text)):
+        raise SettingError(
+            f"{VARIABLE}={text[:40]!r}: this is how many times its size a packed table "
+            f"may unpack to. Write {VARIABLE}=1000, say."
+        )
+    return int(text)
+
+
+class DecompressionWatch:
+    """What looks at a table while it is read, and once more when it was.
+
+    Both raise DataError when a compressed file unpacks to too much, or what was read of
+    it fills the disk.
+    """
+
+    def __init__(self, path: Path, scratch: Path) -> None:
+        self._path, self._scratch, self._ratio = path, scratch, most_unpacked()
+        is_packed = path.name.lower().endswith(".gz")
+        self._counting = _unpacked(path, self._ratio) if is_packed else iter(())
+
+    def look(self) -> None:
+        """Look for some tenths of a second."""
+        next(self._counting, None)
+        size = _size(self._path)
+        most = max(_FREE_SPACE, self._ratio * size)
+        if _taken(self._scratch) > most:
+            raise DataError(
+                f"{self._path}: its {_bytes(size)} fill more than {_bytes(most)} of "
+                f"disk when they are read. {_raised(self._ratio, 10 * most / size)}"
+            )
+
+    def finish(self) -> None:
+        """Look at what is left."""
+        for _ in self._counting:
+            pass
+
+
+def check_cells(
+    connection: "DuckDBPyConnection", path: Path, name: str, columns: int
+) -> None:
+    """Refuse a Parquet file that says it holds far more rows than its size explains.
+
+    Raises
+    ------
+    DataError
+        When there are too many.
+    """
+    counts = connection.execute(
+        "SELECT sum(num_rows) FROM parquet_file_metadata($file)", {"file": name}
+    ).fetchone()
+    rows, size, ratio = (
+        int(counts[0] or 0) if counts else 0,
+        _size(path),
+        most_unpacked(),
+    )
+    if rows * columns > max(_FREE_CELLS, ratio * size):
+        raise DataError(
+            f"{path}: its {_bytes(size)} hold {rows:,} rows of {columns} columns, more "
+            f"than {ratio} values a byte, which no table of measurements does. "
+            f"{_raised(ratio, rows * columns / size)}"
+        )
+
+
+def check_text(
+    connection: "DuckDBPyConnection", path: Path, name: str, columns: list[str]
+) -> None:
+    """Refuse a Parquet file that holds far more text than its size explains.
+
+    Raises
+    ------
+    DataError
+        When they are.
+    """
+    extremes = connection.execute(
+        "SELECT max(num_values * total_uncompressed_size), sum(total_uncompressed_size)"
+        " FROM parquet_metadata($file) WHERE type LIKE '%BYTE_ARRAY'",
+        {"file": name},
+    ).fetchone()
+    size, ratio = _size(path), most_unpacked()
+    highest, length = ((extreme or 0) for extreme in extremes or (0, 0))
+    most = max(_FREE_TEXT, ratio * size)
+    # What comes again is in the file only once, so that its sizes say little. Unless
+    # they are beyond all measure, letters are counted, which keeps nothing.
+    if highest > most and length <= 10 * most:
+        quoted = [f'strlen("{c.replace(chr(34), chr(34) * 2)}")' for c in columns]
+        total = " + ".join(f"coalesce(sum({name}), 0)" for name in quoted) or "0"
+        sums = connection.execute(
+            f"SELECT {total} FROM read_parquet($file, hive_partitioning=false)",
+            {"file": name},
+        ).fetchone()
+        length = int(sums[0]) if sums else 0
+    if length > most:
+        raise DataError(
+            f"{path}: its {_bytes(size)} hold {_bytes(length)} of text, more than "
+            f"{_bytes(most)}, the most that is read of it. "
+            # What is kept beside the text takes room, too.
+            f"{_raised(ratio, 1.2 * length / size)}"
+        )
+
+
+def _unpacked(path: Path, ratio: int) -> Iterator[None]:
+    """Unpack a file step by step, keeping nothing, and count what comes out."""
+    size, count = _size(path), 0
+    most = max(_FREE_BYTES, ratio * size)
+    with path.open("rb") as file:
+        machine = zlib.decompressobj(_GZIP)
+        for turn in itertools.count(1):
+            packed = machine.unconsumed_tail or machine.unused_data or file.read(_CHUNK)
+            if not packed:
+                return
+            if machine.eof:  # A file may be several, one after the other.
+                machine = zlib.decompressobj(_GZIP)
+            try:
+                count += len(machine.decompress(packed, 16 * _CHUNK))
+            except zlib.error:
+                return  # DuckDB reads it too, and says what is wrong.
+            if count > most:
+                raise DataError(
+                    f"{path}: its {_bytes(size)} unpack to more than {_bytes(most)}, "
+                    f"the most that is read of it ({ratio} times its size, or "
+                    f"{_bytes(_FREE_BYTES)}). Unpack it yourself if you trust it, or "
+                    f"set {VARIABLE}={_ENOUGH_FOR_GZIP}."
+                )
+            if turn % _TURNS == 0:
+                yield
+
+
+def _taken(folder: Path) -> int:
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            # Files come and go while DuckDB works.
+            try:
+                total += (Path(root) / name).stat().st_size
+            except OSError:
+                continue
+    return total
+
+
+def _size(path: Path) -> int:
+    return max(1, path.stat().st_size)
+
+
+def _raised(ratio: int, needed: float) -> str:
+    return f"If you mean it, set {VARIABLE}={max(10 * ratio, int(needed) + 1)}."
+
+
+def _bytes(count: float) -> str:
+    """An amount in words.
+
+    >>> _bytes(1300), _bytes(300_000), _bytes(50_000_000), _bytes(2e9)
+    ('1.3 kB', '0.3 MB', '50 MB', '2 GB')
+    """
+    if count >= 1e9:
+        return f"{count / 1e9:.3g} GB"
+    return f"{count / 1e6:.3g} MB" if count >= 1e5 else f"{count / 1e3:.3g} kB"

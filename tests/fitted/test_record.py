@@ -1,0 +1,113 @@
+"""A fitted model as a value: what follows from it, and what takes it."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import ocbnn
+from ocbnn import OCBNNClassifier, OCBNNRegressor
+from ocbnn.analysis import check_rules, conflicts, explain
+from ocbnn.errors import DataError, RuleError
+from ocbnn.fitted import FittedModel
+from tests.estimators.usual import CHAINS, X
+
+LOW = "low: if 2 <= x <= 3 then y <= 0.5"
+Y = np.sin(X[:, 0])
+
+pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
+
+
+@pytest.fixture(scope="module")
+def model():
+    made = OCBNNRegressor(
+        LOW,
+        hidden=(4,),
+        noise=0.1,
+        inference=CHAINS,
+        random_state=0,
+        progress=False,
+    )
+    return made.fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def fitted(model):
+    return model.fitted_
+
+
+def test_a_record_does_not_change(fitted):
+    assert isinstance(fitted, FittedModel)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        fitted.draws = None
+
+
+def test_an_estimators_attributes_are_the_records(model, fitted):
+    for name in ("draws", "verdict", "rules", "target", "schema", "choice", "held"):
+        assert getattr(model, f"{name}_") is getattr(fitted, name)
+    np.testing.assert_array_equal(model.noise_, fitted.predictive.noise())
+    with pytest.raises(AttributeError):
+        OCBNNRegressor().draws_  # noqa: B018
+    with pytest.raises(NotFittedError):
+        OCBNNRegressor().report()
+
+
+def test_analyses_take_the_record_as_the_estimator_does(model, fitted):
+    assert check_rules(fitted) == model.check_rules()
+    rows = pd.DataFrame({"x": [2.5, 0.0]})
+    assert check_rules(fitted, X=rows) == model.check_rules(X=rows.to_numpy())
+    found = explain(fitted, "low", refit=False)
+    assert str(found) == str(model.explain("low", refit=False))
+    assert str(conflicts(fitted, progress=False)) == str(model.conflicts())
+    asked = {"draws": 5, "boxes": 64}
+    proofs = [
+        ocbnn.certify(one, "low", progress=False, **asked) for one in (model, fitted)
+    ]
+    proofs.append(model.certify("low", **asked))
+    first, *others = ({**one.to_dict()["rules"][0], "seconds": 0} for one in proofs)
+    assert all(one == first for one in others)
+    assert ocbnn.verify(proofs[0], fitted) is proofs[0]
+
+
+def test_second_fits_belong_to_the_draws_that_they_are_compared_with(fitted):
+    fitted.second_fits["low"] = fitted.draws
+    other = dataclasses.replace(fitted, draws=dataclasses.replace(fitted.draws))
+    assert other.second_fits == {}
+    fitted.second_fits.clear()
+
+
+def test_rows_are_told_by_the_names_that_a_fit_is_given(model):
+    named = OCBNNRegressor(**model.get_params(deep=False))
+    names = [f"day {number}" for number in range(len(X))]
+    assert named.fit(X, Y, row_names=names).fitted_.rows.name(3) == "day 3"
+    with pytest.raises(DataError, match="must name each of 20 rows, got 1 names"):
+        named.fit(X, Y, row_names=["day 0"])
+
+
+def test_inputs_are_found_by_name_and_counted(fitted):
+    frame = pd.DataFrame({"z": [9.0], "x": [1.0]})
+    np.testing.assert_array_equal(fitted.inputs_of(frame), [[1.0]])
+    with pytest.raises(DataError, match="no column 'x'"):
+        fitted.inputs_of(frame[["z"]])
+    with pytest.raises(DataError, match="X has 2 columns, and rows of the model's"):
+        fitted.inputs_of([[1.0, 2.0]])
+
+
+def test_a_model_whose_fit_failed_is_not_the_one_before(model):
+    again = OCBNNRegressor(**model.get_params(deep=False)).fit(X, Y)
+    with pytest.raises(RuleError):
+        again.set_params(rules=[LOW, LOW]).fit(X, Y)
+    with pytest.raises(NotFittedError):
+        again.predict(X)
+
+
+def test_classes_are_told_as_they_were_given():
+    labels = np.where(X[:, 0] > 0, 7, 3)
+    made = OCBNNClassifier(hidden=(4,), inference=CHAINS, random_state=0)
+    fitted = made.fit(X, labels).fitted_
+    assert fitted.given.labels.tolist() == [3, 7]
+    assert fitted.observed([7, 3, 7]).tolist() == [1, 0, 1]
+    with pytest.raises(DataError, match="does not know, '5'"):
+        fitted.observed([5])

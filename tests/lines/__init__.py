@@ -1,0 +1,1 @@
+"""Which lines of the package a test run has run, in all of its processes."""
