@@ -27,10 +27,10 @@ from tests.studio.stopping import PLANS, busy, stop_often, stop_one
 # A process that hears a stop although its main thread hears nothing, as while it loads
 # libraries that catch whatever is raised.
 DEAF = """
-import sys, time
+import os, sys, time
 from ocbnn.studio.stop_signal import StopSignal
 
-say = lambda word: print(word, flush=True)
+say = lambda word: os.write(1, f"{word}\\n".encode())  # One write: two threads speak.
 stop = StopSignal(farewell=lambda: say("farewell"), promise=lambda: say("promise"))
 stop.listen()
 if "hold" in sys.argv:

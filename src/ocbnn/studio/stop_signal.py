@@ -51,11 +51,11 @@ class StopSignal:
     def ask(self) -> None:
         """Stop: at once, or once what there is has been written."""
         with self._turn:
-            self._asked.set()
             if not self._is_worth_waiting:
                 self.farewell()
                 os._exit(0)
-            self.promise()
+            self.promise()  # Before the run hears of it, which may end it at once.
+            self._asked.set()
 
     def hold(self) -> None:
         """Say that there is something to keep from now on, which takes a moment."""
