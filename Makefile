@@ -8,7 +8,7 @@ export MPLBACKEND := Agg
 # documentation run longer, and stored models hold numbers that users got; they and
 # the slow suite are compiled as for users.
 QUICKLY := --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
-KEPT := tests/estimators/test_stored_models.py
+KEPT := tests/saving/test_stored_models.py
 # Modules imported from here count the lines that run, in all processes of a test run.
 COUNTED := PYTHONPATH="$(CURDIR)/build/lines$${PYTHONPATH:+:$$PYTHONPATH}"
 COVERAGE := $(BIN)/python -m tests.lines.coverage

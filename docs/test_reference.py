@@ -16,7 +16,7 @@ import ocbnn
 from ocbnn import errors
 
 PAGE = (Path(__file__).parent / "reference.md").read_text()
-MODELS = Path(__file__).parents[1] / "tests" / "estimators" / "stored_models"
+MODELS = Path(__file__).parents[1] / "tests" / "saving" / "stored_models"
 CODE = set(re.findall(r"`([^`\n]+)`", PAGE))
 NAMES = sorted(set(re.findall(r"(?<![\w./])ocbnn(?:\.\w+)+", PAGE)))
 # Each name is asked for as if it were the first: what others open must not help.

@@ -11,7 +11,7 @@ from ocbnn.certificates.certificate import Place
 from ocbnn.certificates.certification import digest, prove
 from ocbnn.certificates.file import read
 from ocbnn.errors import CertificateError, DataError, SettingError, StorageError
-from tests.estimators.certified import certified_model
+from tests.certificates.certified import certified_model
 
 HIGH = "high: if 3 <= x <= 4 then y >= 0.3"
 

@@ -10,7 +10,7 @@ from ocbnn.certificates.arguments import DRAWS
 from ocbnn.certificates.proof_run import spread
 from ocbnn.errors import CertificateError, SettingError
 from ocbnn.projects.command_advice import on_command_line
-from tests.estimators.certified import certified_model
+from tests.certificates.certified import certified_model
 from tests.inference.walks import Quiet
 
 # Whether a draw keeps it cannot be seen without dividing.

@@ -12,7 +12,7 @@ from ocbnn.errors import (
     InferenceWarning,
     SettingError,
 )
-from tests.estimators.certified import certified_model
+from tests.certificates.certified import certified_model
 
 HIGH = "if 3 <= x <= 4 then y >= 0.3"
 
