@@ -25,7 +25,7 @@ from ocbnn.fitted.record import REFERENCE_INPUTS
 from ocbnn.inference import PLANS, choice, layout, progress, verdict
 from ocbnn.metrics import hard_rules
 from ocbnn.projects import data_split
-from ocbnn.refinement import hard, rounds
+from ocbnn.refinement import added_points, hard
 from ocbnn.studies import toy_runs, uci
 from ocbnn.studies.base import Request
 from ocbnn.studies.toys import TOYS
@@ -50,13 +50,13 @@ SAID = [
         f"Fewer than {hard_rules.LEAST_DRAWS} draws, or weights that make them",
     ),
     ("hard.md", f"fewer than {hard_rules.LEAST_ESS:g} of equal weight"),
-    ("reference.md", f"at least {rounds._WALKERS_PER_INPUT} where its points"),
-    ("reference.md", f"walk, else {rounds._POINTS_PER_INPUT})"),
+    ("reference.md", f"at least {added_points._WALKERS_PER_INPUT} where its points"),
+    ("reference.md", f"walk, else {added_points._POINTS_PER_INPUT})"),
     ("reference.md", f"and {choice.BATCH} of memory-mapped arrays"),
     ("firm.md", f"slack from {REFINED.starts} places of the region"),
     ("firm.md", f"worst input, and {REFINED.test_points} fresh points"),
-    ("firm.md", f"a factor of {rounds._FACTOR:g} in rounds"),
-    ("firm.md", f"to {rounds._MOST:g} times at most"),
+    ("firm.md", f"a factor of {added_points._FACTOR:g} in rounds"),
+    ("firm.md", f"to {added_points._MOST:g} times at most"),
     ("inference.md", f"Up to {choice._SMALL:,.0f} multiplications in one gradient"),
     ("inference.md", f"up to {choice._LARGE / 1e6:g} million MCLMC"),
     ("inference.md", f"SGHMC with batches of {choice.BATCH} rows"),

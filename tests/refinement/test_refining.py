@@ -16,15 +16,11 @@ from ocbnn.networks import MLP
 from ocbnn.posterior import GaussianNoise, Target
 from ocbnn.priors import WeightPrior
 from ocbnn.priors.refined_terms import felt_fully, with_found, with_room, without_room
-from ocbnn.refinement.rounds import (
-    RefinementRecord,
-    RuleSearch,
-    _weight,
-    _with_rooms,
-    as_refinement,
-    shorter,
-    spread_out,
-)
+from ocbnn.refinement.added_points import _weight, spread_out, with_rooms
+from ocbnn.refinement.record import RefinementRecord
+from ocbnn.refinement.rounds import shorter
+from ocbnn.refinement.rule_search import RuleSearch
+from ocbnn.refinement.settings import as_refinement
 from ocbnn.rules import Schema, bind, custom, inputs, parse_rule
 from ocbnn.saving.terms import read_term, write_term
 from tests.inference.walks import Quiet, bits
@@ -134,7 +130,7 @@ def test_points_of_a_firm_rule_walk_from_two_inputs_on(firm):
     terms = tuple(term_of(text.format(held)) for held in ("firm", "soft"))
     noise = GaussianNoise.fixed(0.3, 3)
     target = Target(MLP(2, (3,), 3, "tanh"), WeightPrior(), noise, terms)
-    walking, staying = _with_rooms(target, REFINE, jax.random.key(0), True).rules
+    walking, staying = with_rooms(target, REFINE, jax.random.key(0), True).rules
     assert staying.reach is None
     arrays = {}
     kind = write_term("here", walking, arrays, data=True)

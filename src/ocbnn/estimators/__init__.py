@@ -9,4 +9,4 @@ from ocbnn.priors.factor import (
     RuleFactor as RuleFactor,
     rule_factor as rule_factor,
 )
-from ocbnn.refinement.rounds import Refinement as Refinement
+from ocbnn.refinement.settings import Refinement as Refinement

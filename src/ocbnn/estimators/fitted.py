@@ -25,7 +25,7 @@ from ocbnn.metrics import RuleCheck
 from ocbnn.metrics.hard_rules import HardRuleRecord
 from ocbnn.posterior import Target
 from ocbnn.refinement.projected import ProjectionRecord
-from ocbnn.refinement.rounds import RefinementRecord
+from ocbnn.refinement.record import RefinementRecord
 from ocbnn.rules import BoundRule, Schema
 from ocbnn.saving.writing import save_model
 

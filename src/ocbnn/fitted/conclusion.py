@@ -13,7 +13,8 @@ from ocbnn.priors.refined_terms import without_room
 from ocbnn.refinement.hard import hold
 from ocbnn.refinement.projected import warn_if_disobeyed, warn_if_far
 from ocbnn.refinement.projection import as_obedience, project, refuse_without_slack
-from ocbnn.refinement.rounds import Run, fit_draws, warn_if_unmet
+from ocbnn.refinement.record import warn_if_unmet
+from ocbnn.refinement.rounds import Run, fit_draws
 
 
 def conclude(model: FittedModel) -> FittedModel:

@@ -27,7 +27,7 @@ from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import make_terms
 from ocbnn.refinement.hard import Answers, answering, kept_rules
 from ocbnn.refinement.projected import ProjectionRecord
-from ocbnn.refinement.rounds import RefinementRecord
+from ocbnn.refinement.record import RefinementRecord
 from ocbnn.rules import BoundRule, Schema, output_limits
 
 Inputs = Float[np.ndarray, "rows inputs"]

@@ -29,7 +29,7 @@ from ocbnn.priors import RuleTerm
 from ocbnn.priors.refined_terms import without_room
 from ocbnn.refinement.nearest import Movers, Wish, make_reach, nearest
 from ocbnn.refinement.projected import Distance, ProjectionRecord, RuleProjection
-from ocbnn.refinement.rounds import Refinement
+from ocbnn.refinement.settings import Refinement
 from ocbnn.rules import BoundRule
 
 # Draws that are moved or searched at a time.

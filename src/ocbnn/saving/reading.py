@@ -24,7 +24,7 @@ from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import bind_rules
 from ocbnn.refinement.hard import hard_rules
 from ocbnn.refinement.projected import ProjectionRecord
-from ocbnn.refinement.rounds import RefinementRecord
+from ocbnn.refinement.record import RefinementRecord
 from ocbnn.rules import BoundRule, Rule, Schema, parse_rule
 from ocbnn.saving.terms import read_term, take
 from ocbnn.saving.writing import leaf_names

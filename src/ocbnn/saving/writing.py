@@ -16,7 +16,7 @@ from ocbnn.fitted.record import Given
 from ocbnn.inference import Draws
 from ocbnn.inference.plan_names import plan_to_plain, tell as tell_plan
 from ocbnn.networks import MLP, LearnedScales
-from ocbnn.refinement.rounds import RefinementRecord
+from ocbnn.refinement.record import RefinementRecord
 from ocbnn.rules import Rule, Schema, parse_rule
 from ocbnn.saving.terms import write_term
 from ocbnn.storage import NotPlainError, read_bundle, to_plain, write_bundle

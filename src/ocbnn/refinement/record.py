@@ -1,0 +1,206 @@
+"""What a refinement did, run by run, and how each rule stood after each."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from ocbnn.core.warn import warn
+from ocbnn.core.words import at_least
+from ocbnn.errors import InferenceWarning, StorageError
+
+
+@dataclasses.dataclass(frozen=True)
+class RuleRound:
+    """How one rule stood after a run.
+
+    Attributes
+    ----------
+    rule
+        Its name.
+    held
+        Share of draws that no search and no test point caught breaking it.
+    at_points
+        Share of draws that break it where it was felt.
+    worst
+        The least slack of all draws, in natural sizes; below zero: broken.
+    slack
+        That of every draw at its worst input: 5 %, 50 % and 95 % quantiles.
+    strength
+        What the rule weighed in this run, at each point where a weight is left out;
+        γ of the paper's indicator.
+    added
+        How many points were found and added for the next run.
+    """
+
+    rule: str
+    held: float
+    at_points: float
+    worst: float
+    slack: tuple[float, float, float]
+    strength: float
+    added: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+    """One run, and what the search found in its draws.
+
+    Attributes
+    ----------
+    is_full
+        Whether it was run as long as the plan says; others are shorter.
+    draws
+        How many draws were searched.
+    error
+        On the training rows: root mean squared, or the share of wrong classes.
+    seconds
+        Of the run and the search together.
+    rules
+        How each refined rule stood.
+    """
+
+    is_full: bool
+    draws: int
+    error: float
+    seconds: float
+    rules: tuple[RuleRound, ...]
+
+    @property
+    def held(self) -> float:
+        """The share of draws that hold the rule that is broken most."""
+        return min(rule.held for rule in self.rules)
+
+    @property
+    def added(self) -> int:
+        """Points that were added, over all rules."""
+        return sum(rule.added for rule in self.rules)
+
+    def __str__(self) -> str:
+        more = f", {self.added} points added" if self.added else ""
+        return (
+            f"{at_least(self.held)} of draws hold every rule, training error "
+            f"{self.error:.4g}{more}"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class RefinementRecord:
+    """What a refinement did: one entry for each run, the first with the rules as given.
+
+    Attributes
+    ----------
+    target
+        The share of draws that may break a rule.
+    error_is
+        What the training error is.
+    rounds
+        The runs, in order; the last one made the model's draws.
+    """
+
+    target: float
+    error_is: str
+    rounds: tuple[Round, ...]
+
+    @property
+    def before(self) -> Round:
+        """The first run, with the rules as they were given."""
+        return self.rounds[0]
+
+    @property
+    def after(self) -> Round:
+        """The last run, whose draws are the model's."""
+        return self.rounds[-1]
+
+    @property
+    def is_met(self) -> bool:
+        """Whether no rule is broken by more draws than the target allows."""
+        return 1.0 - self.after.held <= self.target
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain values."""
+        return {**dataclasses.asdict(self), "rounds": [*map(_plain, self.rounds)]}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> "RefinementRecord":
+        """The record that `to_dict` wrote.
+
+        Raises
+        ------
+        StorageError
+            When something is missing or of another kind.
+        """
+        try:
+            rounds = tuple(_round(entry) for entry in document["rounds"])
+            if not rounds:
+                raise ValueError("there is no round")
+            return cls(float(document["target"]), str(document["error_is"]), rounds)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StorageError(
+                f"the record of the refinement is damaged: {error}."
+            ) from None
+
+    def __str__(self) -> str:
+        head = f"Refinement in {len(self.rounds)} runs, aiming at "
+        lines = [f"{head}{at_least(1 - self.target)} of draws that hold each rule"]
+        for number, run in enumerate(self.rounds):
+            length = "in full" if run.is_full else "short"
+            lines.append(f"  run {number + 1}, {length}: {run} ({run.seconds:.1f} s)")
+            lines += [f"    {_rule_line(rule)}" for rule in run.rules]
+        lines.append(f"  {self.error_is} is the training error")
+        return "\n".join(lines)
+
+
+def _rule_line(rule: RuleRound) -> str:
+    low, middle, _ = rule.slack
+    return (
+        f"{rule.rule}: {at_least(rule.held)} hold it, weight {rule.strength:.4g}, "
+        f"slack left {low:.3f} (5 %) and {middle:.3f} (median), least {rule.worst:.3f}"
+    )
+
+
+def _plain(run: Round) -> dict[str, Any]:
+    rules = [
+        {**dataclasses.asdict(rule), "slack": list(rule.slack)} for rule in run.rules
+    ]
+    return {**dataclasses.asdict(run), "rules": rules}
+
+
+def _round(entry: Mapping[str, Any]) -> Round:
+    rules = tuple(
+        RuleRound(
+            rule=str(rule["rule"]),
+            held=float(rule["held"]),
+            at_points=float(rule["at_points"]),
+            worst=float(rule["worst"]),
+            slack=(
+                float(rule["slack"][0]),
+                float(rule["slack"][1]),
+                float(rule["slack"][2]),
+            ),
+            strength=float(rule["strength"]),
+            added=int(rule["added"]),
+        )
+        for rule in entry["rules"]
+    )
+    return Round(
+        is_full=bool(entry["is_full"]),
+        draws=int(entry["draws"]),
+        error=float(entry["error"]),
+        seconds=float(entry["seconds"]),
+        rules=rules,
+    )
+
+
+def warn_if_unmet(record: RefinementRecord) -> None:
+    """Tell that a rule is still broken by more draws than may."""
+    if record.is_met:
+        return
+    worst = min(record.after.rules, key=lambda rule: rule.held)
+    warn(
+        f"after {len(record.rounds) - 1} rounds of refinement, rule {worst.rule!r} is "
+        f"still broken somewhere by {1 - worst.held:.1%} of the draws (by "
+        f"{1 - record.before.rules[0].held:.1%} before any), and {record.target:.1%} "
+        'were allowed. Write strength="firm" if it is not, give it more rounds, '
+        "refine=10, or look at its worst inputs: the data may contradict it.",
+        InferenceWarning,
+    )

@@ -1,0 +1,103 @@
+"""What `fit(refine=...)` asks for, and which rules ask for it themselves."""
+
+import dataclasses
+
+from ocbnn.errors import SettingError
+from ocbnn.rules import BoundRule
+
+_WHOLE = ("rounds", "starts", "steps", "test_points")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Refinement:
+    """How rules are refined: searched for violations, and felt where there are any.
+
+    Attributes
+    ----------
+    rounds
+        How often points are added and the model is fitted again, at most.
+    target
+        The share of draws that may break a rule in the end.
+    points
+        Room for found points, for every rule; None: as many as the rule has of
+        its own, and at least 10 for each input; 50 where points do not walk.
+    starts
+        From how many places every draw's worst input is searched.
+    steps
+        How many steps from each of them.
+    test_points
+        Fresh points of the region that are looked at besides.
+    """
+
+    rounds: int = 10
+    target: float = 0.01
+    points: int | None = None
+    starts: int = 64
+    steps: int = 40
+    test_points: int = 1000
+
+    def __post_init__(self) -> None:
+        for name in (*_WHOLE, *(() if self.points is None else ("points",))):
+            value = getattr(self, name)
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not whole or value < 1:
+                raise SettingError(
+                    f"Refinement({name}=...) must be a whole number above zero, got "
+                    f"{value!r}. Write Refinement({name}={_EXAMPLES[name]})."
+                )
+        if not isinstance(self.target, (int, float)) or not 0 < self.target < 1:
+            raise SettingError(
+                "Refinement(target=...) is the share of draws that may break a rule, "
+                f"between 0 and 1, got {self.target!r}. Write Refinement(target=0.01)."
+            )
+
+
+_EXAMPLES = {
+    "rounds": 10,
+    "starts": 64,
+    "steps": 40,
+    "test_points": 1000,
+    "points": 100,
+}
+
+
+def as_refinement(refine: object, rules: tuple[BoundRule, ...]) -> Refinement | None:
+    """The refinement that `fit(refine=...)` asks for; None when there is none.
+
+    Left out, firm and hard rules ask for one.
+
+    Raises
+    ------
+    SettingError
+        When it is something else, or there is no rule to refine.
+    """
+    if refine is False:
+        return None
+    if refine is None:
+        return Refinement() if any(is_strict(bound) for bound in rules) else None
+    if isinstance(refine, Refinement):
+        refinement = refine
+    elif refine is True:
+        refinement = Refinement()
+    elif isinstance(refine, int):
+        refinement = Refinement(rounds=refine)
+    else:
+        raise SettingError(
+            "refine must be True, False, a number of rounds or a Refinement, got "
+            f"{refine!r}. Write refine=5."
+        )
+    if not any(bound.is_checkable for bound in rules):
+        raise SettingError(
+            "refine looks for inputs at which rules are broken, and no rule of this "
+            "model can be. Add a rule, or leave refine out."
+        )
+    return refinement
+
+
+def is_strict(bound: BoundRule) -> bool:
+    """Whether a rule is to be held whatever it takes: firm or hard.
+
+    A class that a hard rule forbids is masked, which takes nothing.
+    """
+    is_masked = bound.rule.held == "hard" and bound.schema.is_classification
+    return bound.rule.held != "soft" and bound.is_checkable and not is_masked
