@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from ocbnn import OCBNNClassifier, OCBNNRegressor, load
-from ocbnn.analysis import explanation, rule_removal
-from ocbnn.analysis.explanation import Spread
+from ocbnn.analysis import explanation, rule_effect, rule_removal
+from ocbnn.analysis.explanation_page import Spread
 from ocbnn.errors import DataError, SettingError
 from ocbnn.metrics.binding import Binding
 from ocbnn.priors import make_term
@@ -184,18 +184,18 @@ def test_weights_are_trusted_only_where_no_function_can_have_been_kept_away(
 def test_points_just_outside_are_moved_along_the_inputs_that_bound_the_region():
     bound = bind(parse_rule("if 0 <= a <= 1 then y > 0"), PLANE)
     xs = np.random.default_rng(0).random((60, 2))
-    outside = explanation.just_outside(bound, xs, xs)
+    outside = rule_effect.just_outside(bound, xs, xs)
     assert not bound.applies(outside).any()
     assert (outside[:, 1] == xs[:, 1]).all()
     assert -0.51 < outside[:, 0].min() < -0.4
     assert 1.4 < outside[:, 0].max() < 1.51
     everywhere = bind(parse_rule("y > 0"), PLANE)
-    assert len(explanation.just_outside(everywhere, xs, xs)) == 0
+    assert len(rule_effect.just_outside(everywhere, xs, xs)) == 0
 
 
 def test_among_several_inputs_the_one_that_tells_where_it_binds_is_named():
     xs = np.random.default_rng(0).random((400, 2))
-    (place,) = explanation._places(xs, xs[:, 1] > 0.7, ("a", "b"))
+    (place,) = rule_effect._places(xs, xs[:, 1] > 0.7, ("a", "b"))
     assert (place.input, place.high) == ("b", xs[:, 1].max())
     assert 0.7 < place.low < 0.72
     assert place.share == 1.0
@@ -245,5 +245,5 @@ def test_a_rule_that_binds_in_one_category_alone_says_which():
     xs = np.column_stack([rng.random(300), np.eye(3)[level]])
     names = ("dose", "clinic=east", "clinic=north", "clinic=west")
     binds = (level == 2) & (rng.random(300) < 0.5)
-    (place,) = explanation._places(xs, binds, names, ((1, 2, 3),))
+    (place,) = rule_effect._places(xs, binds, names, ((1, 2, 3),))
     assert str(place).startswith("at clinic = west")

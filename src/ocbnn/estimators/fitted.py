@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from ocbnn.analysis.checks import check_rules, log_density_parts
 from ocbnn.analysis.conflict import ConflictReport, conflicts
 from ocbnn.analysis.diagnostic_pictures import plot_diagnostics
-from ocbnn.analysis.explanation import Explanations, explain
+from ocbnn.analysis.explanation import explain
+from ocbnn.analysis.explanation_page import Explanations
 from ocbnn.analysis.export import to_arviz
 from ocbnn.analysis.relevance import Relevance, plot_relevance, relevance
 from ocbnn.analysis.report import Report, make_report

@@ -1,0 +1,349 @@
+"""What a rule does to a fit, as values and in words."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from ocbnn.analysis.contradicting_rows import (
+    ContradictingRow,
+    pulled,
+    say_missed,
+    say_noise,
+    say_rows,
+    say_values,
+)
+from ocbnn.core.advice import Advice, Kind, Spelling
+from ocbnn.core.page import RulePages, block
+from ocbnn.core.plain import plain
+from ocbnn.core.sentences import Sentence, in_python, spelled
+from ocbnn.core.words import share
+from ocbnn.metrics.binding import Binding
+from ocbnn.metrics.places import Place
+
+# A rule that is broken less often than this without itself does nothing.
+_IDLE = 0.01
+# From so many points on, a rule binds everywhere.
+_EVERYWHERE = 0.9
+# And one up to which "nowhere" is.
+_HARDLY = 0.05
+# A change of spread that is none, one worth a sentence, and one that is no accident of
+# few draws.
+_SAME, _CHANGE, _MOVED = 0.005, 0.1, 0.25
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """Where a rule binds along one input, beside its region.
+
+    Attributes
+    ----------
+    input
+        The input's name.
+    low
+        The least value at a point where the rule binds.
+    median
+        The median over such points.
+    high
+        The greatest.
+    region_low
+        The least value among all points of the region.
+    region_high
+        The greatest.
+    """
+
+    input: str
+    low: float
+    median: float
+    high: float
+    region_low: float
+    region_high: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """How uncertain the function is without a rule and with it.
+
+    All are standard deviations over draws, averaged over points.
+
+    Attributes
+    ----------
+    output
+        The output, or for classes the probability of those that are allowed.
+    without
+        In the rule's region, without the rule.
+    with_rule
+        In the region, with it.
+    near_without
+        Just outside of the region, without the rule; None where there is
+        no outside.
+    near_with
+        Just outside, with it.
+    """
+
+    output: str
+    without: float
+    with_rule: float
+    near_without: float | None = None
+    near_with: float | None = None
+
+    @property
+    def removed(self) -> float:
+        """The share of the spread that the rule took away; negative if it added."""
+        return 1.0 - self.with_rule / self.without if self.without > 0 else 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """What one rule does: where it binds, what it removed, and which rows it fights.
+
+    Attributes
+    ----------
+    rule
+        The rule's name.
+    text
+        The rule.
+    claim
+        What it says about the outputs.
+    how
+        How the posterior without it was found: "reweighted" from the draws,
+        "refitted", or "unknown", when nothing below is known about it.
+    pareto_k
+        Of the weights that would take it out of the draws.
+    verdict
+        How far the second fit can be trusted, in a word; empty without one.
+    binding
+        How often it would be broken without itself; None when unknown, and
+        for custom rules, which nothing can break.
+    violation
+        How often it is broken with itself in place, likewise.
+    ranges
+        Where it binds along each input; empty where it binds nowhere.
+    places
+        The same in words: where it binds most.
+    elsewhere
+        At what share of the other points it binds, too.
+    spreads
+        What it does to uncertainty, for each output it speaks of.
+    rows_in_region
+        How many data rows it speaks about; None where none can break
+        it.
+    against
+        Rows whose observation breaks it by more than twice the noise's
+        standard deviation; of classes, those that the fit hardly expects.
+    within_noise
+        Rows whose observation breaks it by no more than that.
+    follows
+        From which other rules it follows, in a sentence; None if from none.
+    has_others
+        Whether the model has other rules.
+    """
+
+    rule: str
+    text: str
+    claim: str
+    how: str
+    pareto_k: float
+    verdict: str
+    binding: Binding | None
+    violation: float | None
+    ranges: tuple[Range, ...]
+    places: tuple[Place, ...]
+    spreads: tuple[Spread, ...]
+    rows_in_region: int | None
+    against: tuple[ContradictingRow, ...]
+    within_noise: tuple[ContradictingRow, ...]
+    follows: str | None = None
+    has_others: bool = False
+    elsewhere: float = 0.0
+
+    @property
+    def pulled(self) -> list[ContradictingRow]:
+        """Rows that it pulls against: those against it, and others the fit misses."""
+        return pulled(self.against, self.within_noise)
+
+    @property
+    def status(self) -> str:
+        """One of "pulls" (against rows), "works", "idle" and "unknown"."""
+        if self.pulled:
+            return "pulls"
+        if self.how == "unknown":
+            return "unknown"
+        return "works" if self._work() else "idle"
+
+    @property
+    def sentence(self) -> str:
+        """The status in one sentence."""
+        name = f"Rule {self.rule!r}"
+        if self.status == "unknown":
+            return Sentence(
+                f"{name}: what it does cannot be told from these draws; ",
+                Advice(Kind.EXPLAIN_AGAIN, self.rule),
+                ".",
+            )
+        if self.status == "idle":
+            return f"{name} is idle: {self._keepers} keep it."
+        work = self._work()
+        if self.pulled:
+            also = f", and {work}" if work else ""
+            return f"{name} pulls against {say_rows(self.pulled)}{also}."
+        return f"{name} {work}."
+
+    def sentences(self) -> list[str]:
+        """The findings in words, the conclusion first; each may be a `Sentence`."""
+        return [
+            self.sentence,
+            *self._where(),
+            *self._uncertainty(),
+            *self._rows(),
+            *self._others(),
+            *self._doubts(),
+        ]
+
+    @property
+    def _keepers(self) -> str:
+        return "the data and the other rules" if self.has_others else "the data alone"
+
+    def _work(self) -> str:
+        binds = self.binding
+        if binds is not None and (binds.points > 0 or binds.pairs >= _IDLE):
+            if binds.points > 0:
+                return f"does the work at {share(binds.points)} of its region"
+            return f"does a little: {share(binds.pairs)} of cases would break it"
+        if not any(abs(change.removed) > _MOVED for change in self.spreads):
+            return ""
+        keep = "" if binds is None else ", which would keep it without it"
+        return f"changes the functions in its region{keep}"
+
+    def _where(self) -> Iterator[str]:
+        binds = self.binding
+        if binds is None or self.violation is None:
+            return
+        if binds.pairs > 0:
+            half = f"; at {share(binds.mostly)} of its points, most functions would"
+            yield (
+                f"Without it functions would break it in {share(binds.pairs)} of cases "
+                f"(with it {share(self.violation)}){half * (binds.mostly > 0)}."
+            )
+        if binds.points > _EVERYWHERE:
+            yield "It binds everywhere in its region."
+        elif self.places:
+            where = " and ".join(map(_place, self.places))
+            if self.elsewhere > _HARDLY:
+                most = f"It binds most {where}, and at {share(self.elsewhere)}"
+                yield f"{most} of the points elsewhere."
+            else:
+                yield f"It binds {where}; elsewhere {self._keepers} keep it."
+
+    def _uncertainty(self) -> Iterator[str]:
+        for width in self.spreads:
+            sentence = (
+                f"It takes the standard deviation of {width.output} in its region from "
+            )
+            word = "removed" if width.removed > 0 else "added"
+            changed = share(round(abs(width.removed), 2))
+            if abs(width.removed) <= _CHANGE:
+                kept = "stays" if abs(width.removed) < _SAME else "hardly changes"
+                size = "" if abs(width.removed) < _SAME else f" ({changed} {word})"
+                yield (
+                    f"The standard deviation of {width.output} in its region {kept}: "
+                    f"{width.without:.3g} without it, {width.with_rule:.3g} with "
+                    f"it{size}."
+                )
+                continue
+            near = ""
+            if width.near_with is not None and width.near_without is not None:
+                near = f"; just outside, from {width.near_without:.3g} to "
+                near += f"{width.near_with:.3g}"
+            yield (
+                f"{sentence}{width.without:.3g} to {width.with_rule:.3g} "
+                f"({changed} {word}){near}."
+            )
+
+    def _rows(self) -> Iterator[str]:
+        claim = f"but the rule says {self.claim}"
+        if self.against:
+            rows, values = say_rows(self.against), say_values(self.against)
+            yield f"Against it: {rows} ({values}, {claim})."
+        if self.within_noise:
+            few = self.within_noise
+            yield f"{say_noise(few)} ({say_values(few)}, {claim})."
+        yield from say_missed([*self.against, *self.within_noise])
+        if self.rows_in_region == 0:
+            yield "No data row lies in its region."
+        elif self.rows_in_region and not self.against and not self.within_noise:
+            rows = self.rows_in_region
+            all_of_them = f"All {rows} rows" if rows > 1 else "The one row"
+            yield f"{all_of_them} in its region keep{'s' * (rows == 1)} it."
+
+    def _others(self) -> Iterator[str]:
+        if self.follows is None:
+            return
+        yield self.follows
+        if self.status == "works" and self.has_others:
+            yield "What it does is to raise the price of what they forbid already."
+
+    def _doubts(self) -> Iterator[str]:
+        if self.how == "reweighted":
+            yield "What would be without it was told by weighting the draws."
+        elif self.how == "refitted":
+            rough = ""
+            if self.verdict in ("poor", "unknown"):
+                rough = (
+                    f", whose verdict is {self.verdict!r}: take the numbers as rough"
+                )
+            yield f"What would be without it was told by a second fit{rough}."
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanations(RulePages[Explanation]):
+    """What each rule does. Print it, or go through it rule by rule.
+
+    Attributes
+    ----------
+    rules
+        An explanation for each rule that was asked about.
+    contradiction
+        Rules that cannot all hold, in words; None where none was found.
+    """
+
+    rules: tuple[Explanation, ...]
+    contradiction: str | None = None
+
+    def to_dict(self, spelling: Spelling = in_python) -> dict[str, Any]:
+        """Everything as plain values, ready for JSON."""
+        document = {
+            "contradiction": self.contradiction,
+            "rules": {
+                rule.rule: {
+                    "status": rule.status,
+                    "sentence": rule.sentence,
+                    **plain(dataclasses.asdict(rule)),
+                    "sentences": rule.sentences(),
+                }
+                for rule in self.rules
+            },
+        }
+        return spelled(document, spelling)
+
+    def to_text(self, spelling: Spelling = in_python) -> str:
+        """The page, with advice in the words of some readers."""
+        if not self.rules:
+            return "There are no rules to explain."
+        blocks = [
+            (f"{rule.rule}: {rule.status}", [rule.text, *rule.sentences()])
+            for rule in self.rules
+        ]
+        if self.contradiction:
+            blocks.append(("Rules that contradict each other", [self.contradiction]))
+        pages = [block(title, spelled(lines, spelling)) for title, lines in blocks]
+        return "\n\n".join(pages)
+
+
+def _place(place: Place) -> str:
+    if place.input is None:
+        return "everywhere"
+    low, high = place.spelled(digits=3)
+    if place.low == place.high:
+        return f"where {place.input} is {low}"
+    often = "" if place.share > _EVERYWHERE else f" ({place.share:.0%} of points there)"
+    return f"where {place.input} is between {low} and {high}{often}"
