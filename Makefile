@@ -27,11 +27,14 @@ $(READY): requirements/lock.txt pyproject.toml
 demo: $(READY) ## reproduce one figure of the paper in about a minute
 	$(BIN)/ocbnn reproduce fig1-left --out results/demo
 
+# Three workers for two cores: tests that wait for a page or a process leave room for others.
+WORKERS := 3
+
 test: check browser ## lint, types, layers, tests, coverage
 	$(COVERAGE) start
 	$(COUNTED) XLA_FLAGS="$$XLA_FLAGS $(QUICKLY)" \
-	    $(BIN)/python -m pytest -n 2 --durations=10 tests src --ignore=$(KEPT)
-	$(COUNTED) $(BIN)/python -m pytest -n 2 --durations=10 docs README.md $(KEPT)
+	    $(BIN)/python -m pytest -n $(WORKERS) --durations=10 tests src --ignore=$(KEPT)
+	$(COUNTED) $(BIN)/python -m pytest -n $(WORKERS) --durations=10 docs README.md $(KEPT)
 	$(COVERAGE) report
 
 coverage: ## the map of the last `make test` again, also while it runs
