@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ocbnn.errors import InferenceError, SettingError
 from ocbnn.inference import HMC, NUTS, SMC, SVGD, judge, lane, loop, sample
@@ -26,6 +27,30 @@ def test_thinning_keeps_every_nth_move_and_the_density_belongs_to_the_kept_draw(
     assert np.asarray(draws.positions).shape == (2, 30, 2)
     density = jax.vmap(jax.vmap(known_gaussian().logdensity))(draws.positions)
     assert np.allclose(draws.stats["logdensity"], density, atol=1e-4)
+
+
+def blas_threads():
+    """Of every BLAS in the process; SciPy's is the one that JAX calls."""
+    return [pool["num_threads"] for pool in threadpool_info() if is_blas(pool)]
+
+
+def is_blas(pool):
+    return pool["user_api"] == "blas"
+
+
+def test_chains_factorise_matrices_on_their_own_core():
+    during = []
+
+    class Look(Quiet):
+        def advance(self, count, note):
+            during.append(blas_threads())
+
+    with threadpool_limits(2, user_api="blas"):
+        plan = HMC(warmup=5, draws=5, chains=2)
+        sample(plan, known_gaussian(), KEY, progress=Look())
+        assert set(blas_threads()) == {2}
+    assert during
+    assert {threads for pools in during for threads in pools} == {1}
 
 
 def test_chains_start_where_they_are_told():

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from ocbnn.core.advice import Advice, Kind
-from ocbnn.core.cores import cores
+from ocbnn.core.cores import cores, single_threaded_blas
 from ocbnn.core.interrupts import StopRequest, interrupts_ask
 from ocbnn.core.processes import is_first, process_count, require_same, told_of_loss
 from ocbnn.core.sentences import Sentence
@@ -99,6 +99,7 @@ def sample(
     stopping = StopRequest()
     with (
         interrupts_ask(stopping),
+        single_threaded_blas(),
         make_reporter(progress if is_first() else False) as reporter,
         open_checkpoint(checkpoint, every, plan, target, key, starts) as saving,
     ):

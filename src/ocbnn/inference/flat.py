@@ -8,6 +8,7 @@ algorithms put on, never a property of the target.
 from typing import Protocol, runtime_checkable
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -25,6 +26,34 @@ class Staged(Protocol):
         ...
 
 
+@runtime_checkable
+class PartialDensity(LogDensity, Protocol):
+    """The density of a part of a position, the rest of which is drawn afterwards."""
+
+    def reduced(self, position: Position) -> Position:
+        """That part of a whole position."""
+        ...
+
+    def completed(self, key: RandomKey, position: Position) -> Position:
+        """A whole position, its other part drawn given this one."""
+        ...
+
+
+@runtime_checkable
+class Collapsible(Protocol):
+    """A density of which a part of the position may be integrated out."""
+
+    def collapsed(self) -> PartialDensity | None:
+        """The density of the rest, or None where there is no closed form."""
+        ...
+
+
+def collapsed(target: LogDensity) -> LogDensity:
+    """The density of a part of the position where there is one, else the density."""
+    part = target.collapsed() if isinstance(target, Collapsible) else None
+    return target if part is None else part
+
+
 class Flat(eqx.Module):
     """The same density, with positions ravelled."""
 
@@ -38,6 +67,19 @@ class Flat(eqx.Module):
     def unravel(self, vector: Vector) -> Position:
         """A position from one vector."""
         return self.raveller.unravel(vector)
+
+    def ravel(self, position: Position) -> Vector:
+        """The vector of a whole position."""
+        if isinstance(self.target, PartialDensity):
+            position = self.target.reduced(position)
+        return self.raveller.ravel(position)
+
+    def emit(self, key: RandomKey, vector: Vector) -> Position:
+        """A whole position from a vector, with a first axis of one."""
+        position = self.unravel(vector)
+        if isinstance(self.target, PartialDensity):
+            position = self.target.completed(key, position)
+        return jax.tree.map(lambda a: a[None], position)
 
     def logdensity(self, vector: Vector) -> Scalar:
         """The target's log density."""

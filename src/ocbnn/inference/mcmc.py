@@ -27,7 +27,7 @@ from ocbnn.inference.base import (
     check_positive,
     check_share,
 )
-from ocbnn.inference.flat import Flat
+from ocbnn.inference.flat import Flat, collapsed
 from ocbnn.inference.optimisers import adam
 
 _CLIMB_RATE = 0.02
@@ -86,8 +86,9 @@ class HamiltonianChain(StartedAlgorithm):
         adapts: bool,
         climb: int,
         target_acceptance: float,
+        collapse: bool = False,
     ) -> None:
-        self.density = Flat(target)
+        self.density = Flat(collapsed(target) if collapse else target)
         self.kernel = kernel
         self.step_size = jnp.asarray(step_size, float)
         self.stages = jnp.asarray(schedule(warmup))
@@ -106,7 +107,7 @@ class HamiltonianChain(StartedAlgorithm):
 
     def init_at(self, key: RandomKey, position: Position) -> ChainState:
         """Start at a given position."""
-        vector = self.density.raveller.ravel(position)
+        vector = self.density.ravel(position)
         return self._from(rest_at(vector, self.density.logdensity))
 
     def _from(self, phase: Phase) -> ChainState:
@@ -155,8 +156,7 @@ class HamiltonianChain(StartedAlgorithm):
 
     def emit(self, key: RandomKey, state: ChainState) -> Position:
         """The chain's one position."""
-        position = self.density.unravel(state.phase.position)
-        return jax.tree.map(lambda a: a[None], position)
+        return self.density.emit(key, state.phase.position)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -172,11 +172,16 @@ class HamiltonianPlan(Plan):
         it when moves diverge.
     climb
         Gradient steps uphill before the first move.
+    collapse
+        Integrate the last layer's weights out, and draw them given the rest of each
+        draw: wherever that has a closed form, which takes normal observations and no
+        rules in the density.
     """
 
     step_size: float = 0.01
     target_acceptance: float = 0.9
     climb: int = 1000
+    collapse: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -196,6 +201,7 @@ class HamiltonianPlan(Plan):
             adapts=adapts,
             climb=self.climb,
             target_acceptance=self.target_acceptance,
+            collapse=self.collapse,
         )
 
 

@@ -103,7 +103,7 @@ class MicrocanonicalChain(StartedAlgorithm):
 
     def init_at(self, key: RandomKey, position: Position) -> MicrocanonicalState:
         """Start at a given position."""
-        vector = self.density.raveller.ravel(position)
+        vector = self.density.ravel(position)
         return self._from(key, rest_at(vector, self.density.logdensity))
 
     def _from(self, key: RandomKey, phase: Phase) -> MicrocanonicalState:
@@ -169,8 +169,7 @@ class MicrocanonicalChain(StartedAlgorithm):
 
     def emit(self, key: RandomKey, state: MicrocanonicalState) -> Position:
         """The chain's one position."""
-        position = self.density.unravel(state.phase.position)
-        return jax.tree.map(lambda a: a[None], position)
+        return self.density.emit(key, state.phase.position)
 
 
 def _forget(step_size: Float[Array, ""], moments: Moments) -> StepSizeTuning:
@@ -317,6 +316,7 @@ class AdjustedMCLMC(HamiltonianPlan):
 
     turn: float = 1.0
     max_steps: int = 1000
+    collapse: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -38,6 +38,7 @@ class NUTS(HamiltonianPlan):
     """
 
     max_depth: int = 10
+    collapse: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

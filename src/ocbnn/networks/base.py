@@ -5,6 +5,7 @@ import abc
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from ocbnn.core.types import Input, Inputs, Output, Outputs, Position, RandomKey
 from ocbnn.errors import SettingError
@@ -58,6 +59,11 @@ class Network(eqx.Module):
             'write Laplace(over="all"), or use an MLP.'
         )
 
+    @property
+    def linear(self) -> "LinearNetwork | None":
+        """The family as one that knows how its last layer enters, if it does."""
+        return None
+
     def noisy_batch(
         self, mean: Position, sd: Position, key: RandomKey, xs: Inputs
     ) -> Outputs:
@@ -66,6 +72,24 @@ class Network(eqx.Module):
             f"{type(self).__name__} cannot draw noise at its units, so write "
             "VI(local=False), or use an MLP."
         )
+
+
+class LinearNetwork(Network):
+    """A family whose outputs are `basis(weights, xs) @ last_weights(weights)`."""
+
+    @abc.abstractmethod
+    def basis(self, weights: Position, xs: Inputs) -> Float[Array, "rows features"]:
+        """What the last layer multiplies. Its own weights have no part in that."""
+
+    @abc.abstractmethod
+    def last_weights(self, weights: Position) -> Float[Array, "features outputs"]:
+        """The last layer as one matrix."""
+
+    @abc.abstractmethod
+    def with_last_weights(
+        self, weights: Position, last: Float[Array, "features outputs"]
+    ) -> Position:
+        """The weights with another last layer."""
 
 
 def array_spec(*shape: int) -> jax.ShapeDtypeStruct:

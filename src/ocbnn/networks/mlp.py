@@ -14,7 +14,7 @@ from ocbnn.core.types import Input, Inputs, Output, Outputs, RandomKey
 from ocbnn.core.words import shorten
 from ocbnn.errors import SettingError
 from ocbnn.networks.activations import activation_named
-from ocbnn.networks.base import Network, array_spec
+from ocbnn.networks.base import LinearNetwork, array_spec
 
 # For tiny layers a matrix product costs more to call than to compute. Written out as
 # sums it is fused with what surrounds it: on the paper's Figure 1, right, a gradient
@@ -33,7 +33,7 @@ class Layer(NamedTuple):
     bias: Any  # (out,)
 
 
-class MLP(Network):
+class MLP(LinearNetwork):
     """`hidden` layers of units between `inputs` and `outputs`.
 
     >>> network = MLP(1, (10,), 1, activation="rbf")
@@ -69,11 +69,38 @@ class MLP(Network):
 
     def apply(self, weights: tuple[Layer, ...], x: Input) -> Output:
         """Alternate affine maps and activations, ending with an affine map."""
+        return _affine(weights[-1], self._units(weights, x))
+
+    def _units(self, weights: tuple[Layer, ...], x: Input) -> Float[Array, " units"]:
+        """The last hidden layer."""
         activation = activation_named(self.activation)
-        *hidden, last = weights
-        for layer in hidden:
+        for layer in weights[:-1]:
             x = activation(_affine(layer, x))
-        return _affine(last, x)
+        return x
+
+    @property
+    def linear(self) -> LinearNetwork:
+        """It is one."""
+        return self
+
+    def basis(
+        self, weights: tuple[Layer, ...], xs: Inputs
+    ) -> Float[Array, "rows features"]:
+        """The last hidden layer, and a column of ones for the bias."""
+        units = jax.vmap(self._units, in_axes=(None, 0))(weights, xs)
+        return jnp.concatenate([units, jnp.ones_like(units[:, :1])], axis=1)
+
+    def last_weights(
+        self, weights: tuple[Layer, ...]
+    ) -> Float[Array, "features outputs"]:
+        """Weights of the last layer, and its biases below them."""
+        return jnp.concatenate([weights[-1].weight, weights[-1].bias[None]])
+
+    def with_last_weights(
+        self, weights: tuple[Layer, ...], last: Float[Array, "features outputs"]
+    ) -> tuple[Layer, ...]:
+        """The weights with another last layer."""
+        return (*weights[:-1], Layer(last[:-1], last[-1]))
 
     def batch(self, weights: tuple[Layer, ...], xs: Inputs) -> Outputs:
         """The values at many inputs."""

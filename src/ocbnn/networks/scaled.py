@@ -13,9 +13,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from ocbnn.core.types import Input, Inputs, Output, Outputs, Position, RandomKey
-from ocbnn.networks.base import Network, array_spec
+from ocbnn.networks.base import LinearNetwork, Network, array_spec
 from ocbnn.networks.mlp import MLP
 from ocbnn.networks.scales import LearnedScales
 
@@ -28,7 +29,7 @@ class ScaledWeights(NamedTuple):
     inputs: Any  # (inputs,): relevances; () where none are known
 
 
-class ScaledNetwork(Network):
+class ScaledNetwork(LinearNetwork):
     """A network, and a learned scale for each of its arrays and inputs.
 
     Only of an `MLP` it is known which weights an input feeds, so that others have no
@@ -71,6 +72,42 @@ class ScaledNetwork(Network):
     def batch(self, weights: ScaledWeights, xs: Inputs) -> Outputs:
         """The same at many inputs; weights are scaled once."""
         return self.inner.batch(self._scaled(weights), xs)
+
+    @property
+    def linear(self) -> LinearNetwork | None:
+        """Itself, if the family that it scales is one."""
+        return None if self.inner.linear is None else self
+
+    def basis(
+        self, weights: ScaledWeights, xs: Inputs
+    ) -> Float[Array, "rows features"]:
+        """That of the scaled weights, times the scale of the last layer."""
+        inner = self._linear_inner()
+        factors = self._factors(weights.scales, weights.inputs, jnp)
+        sizes = jax.tree.map(
+            lambda factor, raw: jnp.broadcast_to(factor.astype(raw.dtype), raw.shape),
+            factors,
+            weights.raw,
+        )
+        # One output stands for all, which share a scale.
+        scale = inner.last_weights(sizes)[:, 0]
+        return inner.basis(self._scaled(weights), xs) * scale[None]
+
+    def last_weights(self, weights: ScaledWeights) -> Float[Array, "features outputs"]:
+        """The raw ones, since the basis is scaled."""
+        return self._linear_inner().last_weights(weights.raw)
+
+    def with_last_weights(
+        self, weights: ScaledWeights, last: Float[Array, "features outputs"]
+    ) -> ScaledWeights:
+        """The weights with another last layer."""
+        raw = self._linear_inner().with_last_weights(weights.raw, last)
+        return weights._replace(raw=raw)
+
+    def _linear_inner(self) -> LinearNetwork:
+        inner = self.inner.linear
+        assert inner is not None
+        return inner
 
     def last_layer(self) -> ScaledWeights:
         """That of the network; scales stay as they are."""

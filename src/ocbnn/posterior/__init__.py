@@ -1,5 +1,6 @@
 """Prior, likelihood and data joined into one log density."""
 
+from ocbnn.posterior.collapsed import Collapsed as Collapsed
 from ocbnn.posterior.likelihoods import (
     Categorical as Categorical,
     Gaussian as Gaussian,
@@ -7,5 +8,6 @@ from ocbnn.posterior.likelihoods import (
     Likelihood as Likelihood,
     VaryingNoise as VaryingNoise,
 )
-from ocbnn.posterior.target import Model as Model, Target as Target
+from ocbnn.posterior.position import Model as Model
+from ocbnn.posterior.target import Target as Target
 from ocbnn.posterior.truncated import TruncatedGaussian as TruncatedGaussian

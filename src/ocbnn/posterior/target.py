@@ -8,7 +8,7 @@ function of a pytree, and start it at `target.initial(key)`.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -24,18 +24,13 @@ from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar, Targe
 from ocbnn.core.units import Units
 from ocbnn.errors import DataError, SettingError
 from ocbnn.networks import Network
-from ocbnn.posterior.likelihoods import Likelihood
+from ocbnn.posterior.collapsed import Collapsed
+from ocbnn.posterior.likelihoods import Gaussian, Likelihood
+from ocbnn.posterior.position import Model
 from ocbnn.priors import Law, RuleTerm, WeightPrior, alike, log_gs
 
 # Row numbers are drawn with 32 bits.
 _MOST_ROWS = 2**31 - 1
-
-
-class Model(NamedTuple):
-    """A position of a `Target`: the network's weights and the likelihood's own."""
-
-    weights: Any
-    noise: Any
 
 
 # Not an Equinox module: bound methods of those are pytrees, which have no hash, and
@@ -253,6 +248,20 @@ class Target:
         points = self._fresh_points(key_points)
         logs, _ = self._added(position, points, None, None, 1.0)
         return total + jnp.sum(logs)
+
+    def collapsed(self) -> Collapsed | None:
+        """The density without the last layer's weights, where they can be integrated.
+
+        That takes normal observations in memory, no rules, and a network that is linear
+        in these weights.
+        """
+        network, likelihood, X = self.network.linear, self.likelihood, self.X
+        if network is None or not isinstance(likelihood, Gaussian) or self.rules:
+            return None
+        if X is None or isinstance(X, Stored):
+            return None
+        rest = Collapsed(network, self.weight_prior, likelihood, X, self.Y)
+        return rest if jax.tree.leaves(rest.shapes()) else None
 
     def last_layer(self) -> Model:
         """Which arrays of a position belong to the network's last layer."""
