@@ -91,7 +91,8 @@ def reproduce(
             help="fig1-left, fig1-right, fig2-left, fig2-right, fig3, fig4-left, "
             "fig4-right, table1 (clinical action), table2 (human motion), toys (the "
             "six synthetic figures), all (of these), uci (three tables, beside "
-            "published numbers), algorithms, worst-case (firm rules) or sure (proofs)."
+            "published numbers), algorithms, worst-case (firm rules), sure (proofs) or "
+            "worth (what rules are worth, in rows)."
         ),
     ],
     preset: Annotated[

@@ -20,6 +20,7 @@ from ocbnn.studies.toy_runs import ToyStudy
 from ocbnn.studies.toys import TOYS
 from ocbnn.studies.uci import UciStudy
 from ocbnn.studies.worst_case import WorstCaseStudy
+from ocbnn.studies.worth import WorthStudy
 
 _PAPER: dict[str, Study] = {
     study.name: study
@@ -31,8 +32,14 @@ _PAPER: dict[str, Study] = {
     )
 }
 _OTHERS: dict[str, Study] = {
-    one.name: one
-    for one in (UciStudy(), AlgorithmStudy(), WorstCaseStudy(), SureStudy())
+    study.name: study
+    for study in (
+        UciStudy(),
+        AlgorithmStudy(),
+        WorstCaseStudy(),
+        SureStudy(),
+        WorthStudy(),
+    )
 }
 _STUDIES: dict[str, Study] = {**_PAPER, **_OTHERS}
 STUDIES = (*_STUDIES, "toys", "all")

@@ -1,0 +1,137 @@
+"""The tables and figures of the study `worth`."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ocbnn.plots import style
+from ocbnn.studies.base import Result
+from ocbnn.studies.tables import Table, number
+
+MODELS = {
+    "bnn": "without rules",
+    "ocbnn": "rules in the prior",
+    "projection": "projection",
+}
+RULED = ("ocbnn", "projection")
+_LOOKS = {
+    "bnn": {"color": style.GREY, "linestyle": style.DASHES[1]},
+    "ocbnn": {"color": style.BLUE, "linestyle": style.DASHES[0]},
+    "projection": {"color": style.GREEN, "linestyle": style.DASHES[3]},
+}
+
+
+def rows_in_words(cell: Result) -> str:
+    """What rules are worth, with its sign, if the learning curve reaches so far."""
+    return "unknown" if cell["worth"] is None else f"{cell['worth']:+.0f}"
+
+
+def mean_table(result: Result) -> Table:
+    """Means over functions, at each number of rows."""
+    heads = (
+        "rows",
+        "model",
+        "error",
+        "ratio",
+        "better, %",
+        "worth, rows",
+        "coverage, %",
+        "broken, %",
+        "noise / true",
+        "mixed, %",
+        "seconds",
+    )
+    rows = []
+    for count in map(str, result["rows"]):
+        for key, label in MODELS.items():
+            cell, has_rules = result["models"][key][count], key in RULED
+            ratio = f"{cell['ratio']:.2f} ± {cell['ratio_se']:.2f}"
+            rows.append(
+                (
+                    count,
+                    label,
+                    number(cell["error"], 3),
+                    ratio if has_rules else number(None),
+                    number(100 * cell["better"] if has_rules else None, 0),
+                    rows_in_words(cell) if has_rules else number(None),
+                    f"{100 * cell['coverage']:.1f} ± {100 * cell['coverage_se']:.1f}",
+                    number(100 * cell["violation"], 2),
+                    number(cell["noise"], 2),
+                    number(100 * cell["mixed"], 0),
+                    number(cell["seconds"], 0),
+                )
+            )
+    caption = f"What rules are worth: means over {len(result['functions'])} functions"
+    return Table(caption, heads, tuple(rows))
+
+
+def function_table(result: Result) -> Table:
+    """Each function's own errors."""
+    heads = ("function", *(f"{n} rows" for n in result["rows"]))
+    rows = tuple(
+        (
+            name,
+            *(
+                " / ".join(number(cell[key]["error"], 3) for key in MODELS)
+                for cell in curve.values()
+            ),
+        )
+        for name, curve in result["functions"].items()
+    )
+    return Table(f"Errors: {' / '.join(MODELS.values())}", heads, rows)
+
+
+def mean_figure(result: Result) -> Figure:
+    """Mean learning curves."""
+    fig = style.figure(5.4, 3.8)
+    ax = fig.add_subplot()
+    for marker, (key, label) in zip(style.MARKERS, MODELS.items(), strict=False):
+        errors = [result["models"][key][str(n)]["error"] for n in result["rows"]]
+        ax.plot(result["rows"], errors, marker=marker, label=label, **_LOOKS[key])
+    _scale(ax, result["rows"])
+    count = len(result["functions"])
+    style.tidy(ax, ("rows of data", f"error / spread, mean of {count} functions"))
+    style.legend(ax)
+    return fig
+
+
+def functions_figure(result: Result) -> Figure:
+    """Every function's own learning curves."""
+    curves = result["functions"]
+    across = min(5, len(curves))
+    down = -(-len(curves) // across)
+    fig = style.figure(2.1 * across + 0.6, 1.8 * down + 0.6)
+    axes = np.atleast_2d(fig.subplots(down, across, sharex=True, squeeze=False))
+    for ax in axes.flat[len(curves) :]:
+        ax.set_visible(False)
+    for ax, (name, curve) in zip(axes.flat, curves.items(), strict=False):
+        for marker, (key, label) in zip(style.MARKERS, MODELS.items(), strict=False):
+            errors = [curve[str(n)][key]["error"] for n in result["rows"]]
+            look = _LOOKS[key]
+            ax.plot(
+                result["rows"], errors, marker=marker, label=label, markersize=3, **look
+            )
+        _scale(ax, result["rows"])
+        ax.set_title(name, fontsize=style.SMALL)
+        style.tidy(ax, (" ", " "))
+    fig.supxlabel("rows of data", fontsize=style.TEXT)
+    fig.supylabel("error / spread", fontsize=style.TEXT)
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    fig.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=3,
+        fontsize=style.SMALL,
+        frameon=False,
+    )
+    return fig
+
+
+def _scale(ax: Axes, rows: Sequence[int]) -> None:
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xticks(rows, [str(n) for n in rows])
+    ax.minorticks_off()
