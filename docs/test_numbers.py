@@ -44,7 +44,7 @@ def plain(page: str) -> str:
 
 
 SAID = [
-    ("hard.md", f"Of fresh points {hard.LOOKED_AT:,} are drawn"),
+    ("hard.md", f"It draws {hard.LOOKED_AT:,} fresh points"),
     (
         "hard.md",
         f"Fewer than {hard_rules.LEAST_DRAWS} draws, or weights that make them",
@@ -65,7 +65,7 @@ SAID = [
     ("inference.md", f"at least {verdict.WANTED_ESS:g} effective draws everywhere"),
     ("inference.md", f"at up to {REFERENCE_INPUTS} of your rows"),
     ("diagnostics.md", f"measured at up to {REFERENCE_INPUTS} of your rows"),
-    ("diagnostics.md", f"at most {verdict.GOOD_RHAT}: all tell the same story"),
+    ("diagnostics.md", f"at most {verdict.GOOD_RHAT}: all agree"),
     ("diagnostics.md", f"at least {verdict.WANTED_ESS:g}: enough for means"),
     ("diagnostics.md", f"below {run_numbers._FEW_DIVERGENCES:.0%}".replace("%", " %")),
     ("diagnostics.md", f"NUTS, HMC, SMC | at least {run_numbers._LEAST_ACCEPTANCE}"),
@@ -97,8 +97,8 @@ SAID = [
     ("command-line.md", f"for {WORDS[explanation.PATIENCE]} at most"),
     ("studio.md", f"at most {server.MOST_BYTES / 2**20:g} MiB"),
     ("studio.md", f"from {arguments.DRAWS} draws"),
-    ("studio.md", f"say nothing for {WORDS[LIMITS.head]} seconds are ended"),
-    ("studio.md", f"bodies that stand still for {WORDS[LIMITS.silence]}, and"),
+    ("studio.md", f"send nothing for {WORDS[LIMITS.head]} seconds are closed"),
+    ("studio.md", f"request bodies that stall for {WORDS[LIMITS.silence]}, and"),
     ("studio.md", f"at most {LIMITS.most} connections"),
     ("studio.md", f"at most {server._MOST_LISTENING} tabs"),
 ]
