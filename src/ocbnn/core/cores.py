@@ -4,7 +4,7 @@ import os
 
 
 def cores() -> int:
-    """Those it may run on, which may be fewer than the machine has."""
+    """The cores this process may use, which may be fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

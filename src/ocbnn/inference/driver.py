@@ -16,7 +16,12 @@ import jax.numpy as jnp
 from ocbnn.core.advice import Advice, Kind
 from ocbnn.core.cores import cores
 from ocbnn.core.interrupts import StopRequest, interrupts_ask
-from ocbnn.core.processes import is_first, process_count, require_same, told_of_loss
+from ocbnn.core.processes import (
+    is_first,
+    lost_process_error,
+    process_count,
+    require_same,
+)
 from ocbnn.core.sentences import Sentence
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.core.warn import warn
@@ -238,7 +243,9 @@ def _run_all(
             _wait(futures, look_around)
         except BaseException as error:
             shared.stopping.set()
-            lost = isinstance(error, Exception) and told_of_loss(error, _kept(saving))
+            lost = isinstance(error, Exception) and lost_process_error(
+                error, _kept(saving)
+            )
             raise lost or error from None
 
 

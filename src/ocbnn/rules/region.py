@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ocbnn.core.choices import Choices, left_of, say_choice
+from ocbnn.core.choices import Choices, remaining_levels, say_choice
 from ocbnn.core.words import listing
 from ocbnn.errors import DataError, RegionError
 from ocbnn.language.affine import Affine, affine, exact_affine
@@ -169,7 +169,7 @@ class _Slab:
             & ((self.upper > value) | ((self.upper == value) & ~self._open_above))
             for value in (0.0, 1.0)
         ]
-        left = left_of(*(one[None, columns] for one in can_be))[0]
+        left = remaining_levels(*(one[None, columns] for one in can_be))[0]
         if not left.any():
             self.unchosen.append(group)
             return
