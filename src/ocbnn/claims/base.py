@@ -193,6 +193,13 @@ class Weight(NamedTuple):
     value: float
     at_each: bool = False
 
+    @classmethod
+    def per_point(cls, settings: Settings) -> "Weight":
+        """One per point, as in the paper, unless a weight is given for all points."""
+        if settings.weight is None:
+            return cls(1.0, at_each=True)
+        return cls(settings.weight)
+
 
 class Density(eqx.Module):
     """A claim's density. Its form is static, and its numbers are arrays.

@@ -250,9 +250,8 @@ class Expectation(BoundClaim):
         return [(self.target - mean, sd) for mean, sd in pairs]
 
     def weight(self, settings: Settings) -> Weight:
-        """One per point, as in the paper, unless a weight is given for all points."""
-        value = 1.0 if settings.weight is None else settings.weight
-        return Weight(value, at_each=settings.weight is None)
+        """One per point, unless a weight is given."""
+        return Weight.per_point(settings)
 
     def density(
         self, settings: Settings, scales: Scales, units: Units | None

@@ -162,8 +162,7 @@ class Forbidden(BoundClaim):
         """One per point, like an expectation; the paper's form has one price."""
         if settings.is_indicator:
             return Weight(settings.gamma)
-        value = 1.0 if settings.weight is None else settings.weight
-        return Weight(value, at_each=settings.weight is None)
+        return Weight.per_point(settings)
 
     def density(
         self, settings: Settings, scales: Scales, units: Units | None
