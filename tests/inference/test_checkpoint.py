@@ -268,7 +268,7 @@ def test_a_damaged_folder_is_refused(file, content, said, tmp_path, short_chunks
     [
         ({}, {}, '"warmed" must be a whole number'),
         ({"warmed": 0, "drawn": 0, "blocks": 0, "seconds": "x"}, {}, '"seconds" must'),
-        ({"warmed": 9, "drawn": 0, "blocks": 0, "seconds": 1}, {}, "speaks of 0 and 9"),
+        ({"warmed": 9, "drawn": 0, "blocks": 0, "seconds": 1}, {}, "says 0 and 9"),
         ({"warmed": 0, "drawn": 0, "blocks": 0, "seconds": 1}, {}, "is missing"),
         (
             {"warmed": 0, "drawn": 0, "blocks": 0, "seconds": 1},

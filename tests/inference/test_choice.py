@@ -39,7 +39,7 @@ def test_auto_keeps_both_sides_of_a_box_where_that_can_be_afforded():
     assert "several sides" in made.reason
     large = choose("auto", rows=300, weights=400, has_sides=True)
     assert isinstance(large.plan, WarmStart)
-    assert "do not rely on how many draws are where" in large.reason
+    assert "do not rely on the share of draws on each side" in large.reason
 
 
 @pytest.mark.parametrize("wrong", ["nutz", 3, None, NUTS])

@@ -59,7 +59,7 @@ def test_one_processor_needs_no_mesh():
     for plan in (HMC(), SVGD()):
         layout = lay_out(plan, made)
         assert layout.mesh is None
-        assert not layout.is_abreast
+        assert not layout.is_vectorised
 
 
 def test_small_problems_stay_on_the_processor():

@@ -159,7 +159,7 @@ class _Runaway(Faulty):
 
 def test_particles_that_are_lost_name_the_part():
     plan = SVGD(particles=5, iterations=200, learning_rate=0.3)
-    with pytest.raises(InferenceError, match=r"SVGD came to a place.*«cliff»"):
+    with pytest.raises(InferenceError, match=r"SVGD reached a position.*«cliff»"):
         sample(plan, _Runaway(*_leaves(), edge=0.5), KEY)
 
 

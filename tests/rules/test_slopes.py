@@ -126,7 +126,7 @@ def test_an_expected_slope_holds_within_two_sd():
 
 def test_data_rows_have_no_slopes_to_judge():
     rule = bind("strength rises with age", SCHEMA)
-    with pytest.raises(DataError, match="slopes, which functions have and rows"):
+    with pytest.raises(DataError, match="slopes, which functions have but rows"):
         rule.holds(np.zeros((2, 2)), np.zeros((2, 2)))
     with pytest.raises(DataError, match="laid out like the outputs"):
         rule.holds(np.zeros((2, 2)), np.zeros((2, 2)), {(0,): np.zeros(2)})

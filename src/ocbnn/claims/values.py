@@ -44,7 +44,7 @@ from ocbnn.language.evaluate import evaluate, truth
 from ocbnn.language.form import slotted_terms
 from ocbnn.language.normal_form import Atom, Terms, columns, normal_form, slopes_in
 from ocbnn.language.schema import Schema
-from ocbnn.language.slopes import refuse_bent
+from ocbnn.language.slopes import refuse_nonconvex
 from ocbnn.language.standard import standard_terms
 from ocbnn.language.tree import Expression
 
@@ -121,7 +121,7 @@ class Forbidden(BoundClaim):
     def check(self, settings: Settings) -> None:
         """A hard rule about slopes must be kept by means of functions, too."""
         if settings.held == "hard":
-            refuse_bent(self.condition, self.terms)
+            refuse_nonconvex(self.condition, self.terms)
 
     def dial(self, settings: Settings) -> Dial:
         """The weight, as for other rules; the strength for the paper's form."""

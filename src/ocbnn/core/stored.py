@@ -91,7 +91,7 @@ class FileRows:
         return hash(self._identity)
 
     def __repr__(self) -> str:
-        return f"FileRows({self.shape} at {self._place[0]})"
+        return f"FileRows({self.shape} at {self._identity[0]})"
 
 
 class Stored(abc.ABC):

@@ -89,7 +89,7 @@ class Conflict:
         moves = [i for i, (start, end) in enumerate(pairs) if start != end]
         if not moves:
             # A jump where one region ends and the next begins.
-            return f"at {self._place(range(len(pairs)))}"
+            return f"at {self._location(range(len(pairs)))}"
         others = self._location(i for i in range(len(pairs)) if i not in moves)
         name = self.rules[0].schema.inputs[moves[0]]
         low, high = pairs[moves[0]]

@@ -22,8 +22,8 @@ OPTIONS = (
     "strength", "tolerance", "points", "weight", "per", "allowed", "forbidden",
     "form", "tau0", "tau1", "literal", "sampler",
 )  # fmt: skip
-# Printing a rule adds digits to weights and repeats the sides of `either`. Shorter texts
-# cannot exceed the limit, so a printed rule always parses again.
+# Printing a rule adds digits to weights and repeats the sides of `either`. Shorter
+# texts than this cannot exceed the limit.
 _SURELY_SHORT = 200
 _TAUS = ("tau0", "tau1")
 _YES = {"yes": True, "true": True, "no": False, "false": False}
