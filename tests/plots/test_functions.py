@@ -110,7 +110,7 @@ def test_bad_data_is_named(data, message):
 
 
 def test_drawing_nothing_is_refused():
-    with pytest.raises(SettingError, match="nothing is left"):
+    with pytest.raises(SettingError, match="nothing to draw"):
         regression(axes(), X, VALUES, mean=False, bands=False)
     with pytest.raises(SettingError, match="`shown` is a whole number"):
         regression(axes(), X, VALUES, shown=-1)

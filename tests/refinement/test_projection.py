@@ -212,7 +212,7 @@ def test_what_the_prior_did_to_draws_stays(free):
     moved = CAP.replace("1.5", "1.4")
     with pytest.warns(InferenceWarning) as told:
         known.obey(moved, refine=SEARCH)
-    assert any("'cap' takes the place of one" in str(one.message) for one in told)
+    assert any("'cap' replaces a rule" in str(one.message) for one in told)
 
 
 def test_hard_rules_choose_among_draws_that_obey(free):

@@ -289,7 +289,7 @@ def test_only_models_are_replaced(model, tmp_path):
     write_bundle(tmp_path / "c", {"kind": "something else"}, {})
     with pytest.raises(StorageError, match="other than a model"):
         model.save(tmp_path / "c")
-    with pytest.raises(StorageError, match="but no model"):
+    with pytest.raises(StorageError, match="but not a model"):
         ocbnn.load(tmp_path / "c")
     (tmp_path / "letter.ocbnn").write_text("dear")
     with pytest.raises(StorageError, match="cannot be read as a model"):
