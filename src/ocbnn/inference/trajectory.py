@@ -329,7 +329,7 @@ def _mark(branch: Branch, momentum: Vector) -> Marks:
     level = jax.lax.population_count(branch.blocks >> 1)
     begins = branch.blocks % 2 == 0
 
-    def note(rows: Array, row: Array) -> Array:
+    def write(rows: Array, row: Array) -> Array:
         return _put(rows, jnp.where(begins, row, rows[level]), level)
 
     marks = branch.marks

@@ -197,7 +197,7 @@ class _Evaluation:
     draws: _Networks
 
     @classmethod
-    def at_points(cls, bound: BoundRule, draws: _Networks, seed: int) -> "_Look":
+    def at_points(cls, bound: BoundRule, draws: _Networks, seed: int) -> "_Evaluation":
         return cls(bound, make_term(bound, jax.random.key(seed)), draws)
 
     @property
