@@ -13,8 +13,8 @@ VALUES = waves(X)
 
 
 def bands_of(ax):
-    found = [c for c in ax.collections if isinstance(c, FillBetweenPolyCollection)]
-    return [band.get_paths()[0].vertices for band in found]
+    result = [c for c in ax.collections if isinstance(c, FillBetweenPolyCollection)]
+    return [band.get_paths()[0].vertices for band in result]
 
 
 def test_mean_line_is_the_mean_of_the_draws():
