@@ -102,8 +102,8 @@ def fail_for(before):
     if left:
         for pid in left:
             end(pid)
-        said = "; ".join(f"{pid}: {words}" for pid, words in left.items())
-        pytest.fail(f"processes were left behind, and are killed now: {said}")
+        text = "; ".join(f"{pid}: {words}" for pid, words in left.items())
+        pytest.fail(f"processes were left behind, and are killed now: {text}")
 
 
 def new(before):

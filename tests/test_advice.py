@@ -51,25 +51,25 @@ ids = [advice.kind.name.lower() for advice in EVERY]
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("advice", EVERY, ids=ids)
 def test_every_kind_is_spelled_for_every_reader(advice, reader):
-    said = READERS[reader](advice)
+    message = READERS[reader](advice)
     # The page has no field for it, and says nothing.
-    assert said or (advice.kind, reader) == (Kind.CHOOSE_BATCH, "page")
-    assert "None" not in said
+    assert message or (advice.kind, reader) == (Kind.CHOOSE_BATCH, "page")
+    assert "None" not in message
 
 
 @pytest.mark.parametrize("advice", EVERY, ids=ids)
 def test_no_python_reaches_the_command_line_or_the_page(advice):
     for reader in ("command", "page"):
-        said = READERS[reader](advice)
-        assert not [word for word in CODE if word in said], said
+        message = READERS[reader](advice)
+        assert not [word for word in CODE if word in message], message
     page = READERS["page"](advice)
     assert not [word for word in FILES_AND_COMMANDS if word in page], page
 
 
 def test_commands_name_the_model_and_the_rule_as_a_shell_reads_them():
-    said = READERS["command"](Advice(Kind.EXPLAIN_AGAIN, "soft cap"))
+    message = READERS["command"](Advice(Kind.EXPLAIN_AGAIN, "soft cap"))
     told = "`ocbnn explain 'results/my dose' --rule 'soft cap' --refit`"
-    assert said == f"{told} fits again without it"
+    assert message == f"{told} fits again without it"
     assert "'results/my dose'" in READERS["command"](Advice(Kind.NAME_ROWS))
 
 
@@ -141,14 +141,14 @@ def test_what_a_rule_changes_is_asked_for_as_each_reader_can():
     unknown = RuleConflict(
         "cap", "y <= 1", True, -1.0, 0.0, -9.0, 3, (), (), (), 0.9, False, None
     )
-    found = ConflictReport((unknown,))
-    said = {name: " ".join(found.to_text(r).split()) for name, r in READERS.items()}
-    assert " ".join(str(found).split()) == said["python"]
-    assert "(Pareto k 0.90): conflicts(refit=True) fits again" in said["python"]
-    assert "--rule cap --refit` fits again without it." in said["command"]
-    assert "switch the other rules off and fit" in said["page"]
+    result = ConflictReport((unknown,))
+    text = {name: " ".join(result.to_text(r).split()) for name, r in READERS.items()}
+    assert " ".join(str(result).split()) == text["python"]
+    assert "(Pareto k 0.90): conflicts(refit=True) fits again" in text["python"]
+    assert "--rule cap --refit` fits again without it." in text["command"]
+    assert "switch the other rules off and fit" in text["page"]
     for reader in ("command", "page"):
-        assert not [word for word in CODE if word in said[reader]]
+        assert not [word for word in CODE if word in text[reader]]
 
 
 def test_places_in_a_study_file_are_for_those_who_write_it():

@@ -128,9 +128,9 @@ def run_tests(folder, text, *options):
 
 def test_a_test_that_hangs_is_ended_and_the_others_are_run(tmp_path):
     text = "import time\ndef test_a(): time.sleep(60)\ndef test_b(): pass\n"
-    done = run_tests(tmp_path, text, "--timeout=1")
-    assert "1 failed, 1 passed" in done.stdout
-    assert "Timeout (>1.0s)" in done.stdout
+    completed = run_tests(tmp_path, text, "--timeout=1")
+    assert "1 failed, 1 passed" in completed.stdout
+    assert "Timeout (>1.0s)" in completed.stdout
 
 
 def test_a_test_that_leaves_a_process_is_told_and_the_process_is_ended(tmp_path):
@@ -140,6 +140,6 @@ def test_a_test_that_leaves_a_process_is_told_and_the_process_is_ended(tmp_path)
         f"def test_a(): test_a.left = subprocess.Popen({SLEEPER!r})\n"
         "def test_b(): assert test_a.left.wait(10) == -9\n"
     )
-    done = run_tests(tmp_path, text)
-    assert "2 passed, 1 error" in done.stdout
-    assert "processes were left behind" in done.stdout
+    completed = run_tests(tmp_path, text)
+    assert "2 passed, 1 error" in completed.stdout
+    assert "processes were left behind" in completed.stdout

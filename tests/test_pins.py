@@ -22,9 +22,9 @@ def pins():
 
 
 def test_every_pin_has_hashes_and_no_address():
-    found = list(pins())
-    assert len(found) > 50
-    for requirement, hashes in found:
+    result = list(pins())
+    assert len(result) > 50
+    for requirement, hashes in result:
         assert [one.operator for one in requirement.specifier] == ["=="]
         assert hashes, requirement
         assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", one) for one in hashes)

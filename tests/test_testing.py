@@ -13,9 +13,9 @@ from ocbnn.testing import check_algorithm
 
 
 def test_a_sound_algorithm_passes():
-    found = check_algorithm(HMC(step_size=0.25, steps=7, warmup=200, draws=2000))
-    assert found.ess > 1000
-    assert "HMC keeps its promises" in str(found)
+    check = check_algorithm(HMC(step_size=0.25, steps=7, warmup=200, draws=2000))
+    assert check.ess > 1000
+    assert "HMC keeps its promises" in str(check)
 
 
 def test_an_approximation_passes_with_the_bias_it_states():
@@ -68,7 +68,7 @@ class Drawn(Plan):
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "message"),
     [
         ("too wide", "a covariance is off"),
         ("elsewhere", "a mean is off"),
@@ -77,7 +77,7 @@ class Drawn(Plan):
         ("emit", "`emit` must return positions as"),
     ],
 )
-def test_a_fault_is_named(fault, said):
-    with pytest.raises(InferenceError, match=f"Drawn breaks a promise: {said}"):
+def test_a_fault_is_named(fault, message):
+    with pytest.raises(InferenceError, match=f"Drawn breaks a promise: {message}"):
         check_algorithm(Drawn(fault=fault, warmup=0, draws=1000))
     check_algorithm(Drawn(warmup=0, draws=1000))

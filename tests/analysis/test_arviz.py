@@ -69,8 +69,8 @@ def test_log_likelihoods_are_densities_in_the_users_units(model, data):
     sd = model.noise_
     gap = (np.sin(x)[None] - mean) / sd
     expected = -0.5 * gap**2 - np.log(sd) - 0.5 * np.log(2 * np.pi)
-    found = np.asarray(data["log_likelihood"]["effect"]).reshape(120, 12)
-    assert np.allclose(found, expected, atol=1e-3)
+    result = np.asarray(data["log_likelihood"]["effect"]).reshape(120, 12)
+    assert np.allclose(result, expected, atol=1e-3)
 
 
 def test_arviz_can_summarise_compare_and_draw_it(data):
@@ -93,7 +93,7 @@ def test_inputs_and_weights_can_be_chosen(model):
 @pytest.fixture(scope="module")
 def clinic():
     """What a classifier with particles and two inputs hands over."""
-    made = OCBNNClassifier(
+    model = OCBNNClassifier(
         "if 3 <= age <= 4 and 9 <= draw <= 16 then y in {low} [weight=1]",
         hidden=(3,),
         inputs=["age", "draw"],
@@ -101,7 +101,7 @@ def clinic():
         random_state=0,
     )
     labels = np.where(x > 0, "high", "low")
-    return made.fit(np.stack([x, x**2], axis=1), labels).to_arviz()
+    return model.fit(np.stack([x, x**2], axis=1), labels).to_arviz()
 
 
 def test_particles_and_classes_come_as_they_are(clinic):

@@ -42,10 +42,10 @@ def test_a_rule_that_contradicts_rows_names_them_with_their_values(report):
     assert cap.status == "pulls"
     names = [row.name for row in cap.against]
     assert names == ["p15", "p16", "p17", "p18", "p19"]
-    said = cap.sentences()[0]
-    assert "Rule 'cap' pulls against 5 rows: p15" in said
-    assert "effect = 0.916" in said
-    assert "but the rule says effect <= 0.5" in said
+    sentence = cap.sentences()[0]
+    assert "Rule 'cap' pulls against 5 rows: p15" in sentence
+    assert "effect = 0.916" in sentence
+    assert "but the rule says effect <= 0.5" in sentence
 
 
 def test_a_rule_that_agrees_says_so_plainly(report):
@@ -71,9 +71,9 @@ def test_a_proposed_rule_is_set_against_draws_that_never_met_it(report):
 def test_the_page_is_narrow_and_the_dictionary_is_json(report):
     assert len(report) == 3
     assert max(map(len, str(report).split("\n"))) <= 80
-    found = json.loads(json.dumps(report.to_dict()))
-    assert found["cap"]["status"] == "pulls"
-    assert found["cap"]["against"][0]["observed"] == {
+    answer = json.loads(json.dumps(report.to_dict()))
+    assert answer["cap"]["status"] == "pulls"
+    assert answer["cap"]["against"][0]["observed"] == {
         "effect": pytest.approx(0.916, abs=1e-3)
     }
     with pytest.raises(KeyError, match="no rule is called 'x'"):

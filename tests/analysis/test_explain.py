@@ -41,12 +41,12 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def found(model):
+def explanations(model):
     return model.explain()
 
 
-def test_a_rule_that_data_keep_by_themselves_is_idle(found):
-    wide = found["wide"]
+def test_a_rule_that_data_keep_by_themselves_is_idle(explanations):
+    wide = explanations["wide"]
     assert (wide.status, wide.how) == ("idle", "reweighted")
     assert wide.binding.anywhere == 0
     assert wide.ranges == wide.places == ()
@@ -57,16 +57,16 @@ def test_a_rule_that_data_keep_by_themselves_is_idle(found):
     assert wide.spreads[0].removed == pytest.approx(0.0, abs=0.01)
 
 
-def test_a_rule_that_binds_elsewhere_too_is_said_to(found):
-    cap = dataclasses.replace(found["cap"], binding=Binding(0.6, 0.5, 0.4, 0.3))
-    said = lambda share: dataclasses.replace(cap, elsewhere=share).sentences()
-    assert any("the other rules keep it" in one for one in said(0.01))
-    assert any("at 40 % of the points elsewhere" in one for one in said(0.4))
-    assert not any("the other rules keep it" in one for one in said(0.4))
+def test_a_rule_that_binds_elsewhere_too_is_said_to(explanations):
+    cap = dataclasses.replace(explanations["cap"], binding=Binding(0.6, 0.5, 0.4, 0.3))
+    sentences = lambda share: dataclasses.replace(cap, elsewhere=share).sentences()
+    assert any("the other rules keep it" in one for one in sentences(0.01))
+    assert any("at 40 % of the points elsewhere" in one for one in sentences(0.4))
+    assert not any("the other rules keep it" in one for one in sentences(0.4))
 
 
-def test_a_rule_that_contradicts_rows_names_them_and_says_where_it_binds(found):
-    cap = found["cap"]
+def test_a_rule_that_contradicts_rows_names_them_and_says_where_it_binds(explanations):
+    cap = explanations["cap"]
     assert (cap.status, cap.how) == ("pulls", "refitted")
     assert [row.name for row in cap.against] == [f"p{i}" for i in range(15, 20)]
     # The sine is above one half between 0.52 and 2, so everywhere in the region.
@@ -74,16 +74,20 @@ def test_a_rule_that_contradicts_rows_names_them_and_says_where_it_binds(found):
     assert cap.violation < 0.2
     (place,) = cap.ranges
     assert (place.input, place.low, place.high) == ("dose", 1.0, 2.0)
-    said = " ".join(cap.sentences())
-    assert "pulls against 5 rows: p15, p16, p17, p18, p19, and does the work" in said
-    assert "It binds everywhere in its region." in said
-    assert "second fit" in said
+    sentences = " ".join(cap.sentences())
+    assert (
+        "pulls against 5 rows: p15, p16, p17, p18, p19, and does the work" in sentences
+    )
+    assert "It binds everywhere in its region." in sentences
+    assert "second fit" in sentences
 
 
-def test_a_second_fit_is_kept_for_all_who_ask_about_the_rule(model, found, monkeypatch):
+def test_a_second_fit_is_kept_for_all_who_ask_about_the_rule(
+    model, explanations, monkeypatch
+):
     monkeypatch.setattr(rule_removal, "sample", None)
     again = model.explain("cap", refit=True)
-    assert again["cap"].binding == found["cap"].binding
+    assert again["cap"].binding == explanations["cap"].binding
     with pytest.raises(TypeError):
         model.explain("wide", refit=True)
 
@@ -109,10 +113,10 @@ def test_each_rule_reports_its_own_share_of_the_log_density(model):
     assert np.isclose(whole, sum(model.target_.parts(draw).values()), rtol=1e-4)
 
 
-def test_the_page_is_narrow_and_the_dictionary_is_json(found):
-    assert len(found) == 2
-    assert max(map(len, str(found).split("\n"))) <= 80
-    plain = json.loads(json.dumps(found.to_dict()))
+def test_the_page_is_narrow_and_the_dictionary_is_json(explanations):
+    assert len(explanations) == 2
+    assert max(map(len, str(explanations).split("\n"))) <= 80
+    plain = json.loads(json.dumps(explanations.to_dict()))
     assert plain["contradiction"] is None
     cap = plain["rules"]["cap"]
     assert cap["status"] == "pulls"
@@ -120,7 +124,7 @@ def test_the_page_is_narrow_and_the_dictionary_is_json(found):
     assert cap["spreads"][0]["near_with"] > 0
     assert cap["against"][0]["observed"]["effect"] == pytest.approx(0.916, abs=1e-3)
     with pytest.raises(KeyError, match="no rule is called 'x'"):
-        found["x"]
+        explanations["x"]
 
 
 def test_a_name_that_no_rule_has_is_refused(model):
@@ -134,22 +138,22 @@ def test_a_model_saved_without_its_data_cannot_explain(model, tmp_path):
         load(tmp_path / "m.ocbnn").explain()
 
 
-def test_a_saved_model_explains_as_it_did(model, found, tmp_path):
+def test_a_saved_model_explains_as_it_did(model, explanations, tmp_path):
     model.save(tmp_path / "m.ocbnn")
     again = load(tmp_path / "m.ocbnn").explain("wide")
-    assert again["wide"].binding == found["wide"].binding
+    assert again["wide"].binding == explanations["wide"].binding
 
 
-def test_the_report_says_in_a_sentence_what_draws_alone_can_tell(model, found):
+def test_the_report_says_in_a_sentence_what_draws_alone_can_tell(model, explanations):
     report = model.report()
     wide, cap = report.rules
-    assert wide.role == found["wide"].sentence
+    assert wide.role == explanations["wide"].sentence
     assert cap.role is None
     assert "Rule 'wide' is idle" in str(report)
 
 
-def test_a_rule_that_is_never_broken_but_moves_functions_is_not_idle(found):
-    wide = found["wide"]
+def test_a_rule_that_is_never_broken_but_moves_functions_is_not_idle(explanations):
+    wide = explanations["wide"]
     moved = dataclasses.replace(wide, spreads=(Spread("effect", 0.1, 0.5),))
     assert (moved.status, wide.status) == ("works", "idle")
     assert "changes the functions in its region, which would keep it" in moved.sentence
@@ -211,16 +215,16 @@ def test_classes_have_probabilities_that_a_rule_narrows():
         inference=CHAINS,
         random_state=0,
     ).fit(X, np.where(x > 0, "high", "low"))
-    found = clinic.explain(refit=True)
-    assert found["odd"].spreads[0].output == "P(y in low)"
-    assert found["odd"].binding is not None
-    assert "follows from 'odd' (proved)" in found["same"].follows
+    explanations = clinic.explain(refit=True)
+    assert explanations["odd"].spreads[0].output == "P(y in low)"
+    assert explanations["odd"].binding is not None
+    assert "follows from 'odd' (proved)" in explanations["same"].follows
 
 
-def test_a_change_of_uncertainty_is_told_with_its_size(found):
+def test_a_change_of_uncertainty_is_told_with_its_size(explanations):
     def said(spread):
         return " ".join(
-            dataclasses.replace(found["cap"], spreads=(spread,)).sentences()
+            dataclasses.replace(explanations["cap"], spreads=(spread,)).sentences()
         )
 
     small = said(Spread("effect", 0.566, 0.511))
@@ -228,14 +232,14 @@ def test_a_change_of_uncertainty_is_told_with_its_size(found):
     assert "stays: 0.605 without it, 0.605 with it." in said(Spread("y", 0.605, 0.605))
 
 
-def test_a_rule_that_binds_nowhere_claims_no_place(found):
+def test_a_rule_that_binds_nowhere_claims_no_place(explanations):
     few = Binding(pairs=0.02, points=0.0, mostly=0.0, anywhere=0.3)
-    rule = dataclasses.replace(found["wide"], binding=few, follows="It follows.")
+    rule = dataclasses.replace(explanations["wide"], binding=few, follows="It follows.")
     assert rule.status == "works"
     assert "does a little: 2 % of cases would break it." in rule.sentence
     assert "What it does is to raise the price" in " ".join(rule.sentences())
     many = Binding(pairs=0.2, points=0.3, mostly=0.0875, anywhere=0.5)
-    rule = dataclasses.replace(found["wide"], binding=many)
+    rule = dataclasses.replace(explanations["wide"], binding=many)
     assert "; at 8.75 % of its points, most functions would." in rule.sentences()[1]
 
 

@@ -48,11 +48,11 @@ def test_a_report_is_a_page_of_text_and_a_dictionary(model):
         assert words in text
     assert "Pareto k" in text
     assert "&lt;=" in report._repr_html_()
-    found = json.loads(json.dumps(report.to_dict()))
-    assert found["fitted"]["rows"] == 20
-    assert found["verdict"]["status"] == model.verdict_.status
-    assert found["numbers"]["rhat_max"] == pytest.approx(model.verdict_.rhat_max)
-    assert found["rules"]["low"]["check"]["violation"] < 0.1
+    answer = json.loads(json.dumps(report.to_dict()))
+    assert answer["fitted"]["rows"] == 20
+    assert answer["verdict"]["status"] == model.verdict_.status
+    assert answer["numbers"]["rhat_max"] == pytest.approx(model.verdict_.rhat_max)
+    assert answer["rules"]["low"]["check"]["violation"] < 0.1
 
 
 def test_every_number_that_is_not_good_comes_with_advice(model):

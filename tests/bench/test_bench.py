@@ -35,10 +35,10 @@ def ocbnn(monkeypatch, capfd):
 
 
 def test_every_run_has_its_turn_and_compiles_before_the_first():
-    said = []
-    runs = {name: lambda name=name: said.append(name) for name in "abc"}
+    messages = []
+    runs = {name: lambda name=name: messages.append(name) for name in "abc"}
     seconds = in_turns(runs, 3)
-    assert "".join(said) == "abc" + "abc" + "bca" + "cab"
+    assert "".join(messages) == "abc" + "abc" + "bca" + "cab"
     assert {len(one) for one in seconds.values()} == {3}
 
 
@@ -71,8 +71,8 @@ def test_the_products_are_all_those_of_a_gradient():
             passed = passed @ weights
         return 0.5 * jnp.sum(passed**2)
 
-    for found, wanted in zip(run()[1], jax.grad(half_square)(layers), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    for result, expected in zip(run()[1], jax.grad(half_square)(layers), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
     forwards, _ = products.forward_products((3, 4, 5, 2), 2, 7, 1)
     passed = values @ layers[0] @ layers[1] @ layers[2]
     np.testing.assert_allclose(forwards()[1], passed, rtol=1e-5, atol=1e-6)
@@ -98,10 +98,10 @@ def test_the_bare_loop_samples_a_normal():
 
 
 def test_a_hundred_rules_are_of_several_kinds_and_have_their_points():
-    made = problems.target((2, 3, 1), 5, activation="tanh", rules=6, points=4)
-    kinds = {type(term.bound.claim).__name__ for term in made.rules}
-    assert (len(made.rules), kinds) == (6, {"Forbidden", "Expectation"})
-    assert {term.count for term in made.rules} == {4}
+    density = problems.target((2, 3, 1), 5, activation="tanh", rules=6, points=4)
+    kinds = {type(term.bound.claim).__name__ for term in density.rules}
+    assert (len(density.rules), kinds) == (6, {"Forbidden", "Expectation"})
+    assert {term.count for term in density.rules} == {4}
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_every_case_runs_and_finds_numbers(case, monkeypatch):
     monkeypatch.setattr(predict, "_WIDTHS", (3, 4, 2))
     monkeypatch.setattr(predict, "_PRODUCT_ROWS", 16)
     monkeypatch.setattr(nuts, "_EFFORT", other_libraries.Effort(2, 20, 20, 0.8))
-    found = list(case())
-    assert found
-    for one in found:
+    result = list(case())
+    assert result
+    for one in result:
         assert np.isfinite(one.value).all()
         assert one.value.low <= one.value.middle <= one.value.high
 
@@ -133,9 +133,9 @@ def test_the_cases_of_processes_and_other_libraries_run_daily_in_short(monkeypat
     monkeypatch.setattr(nuts, "_EFFORT", other_libraries.Effort(2, 20, 20, 0.8))
     first = lambda *args: islice(other_libraries.others(*args), 1)
     monkeypatch.setattr(nuts, "others", first)
-    found = [*start.beginnings("start", 1), *nuts.beside_others("nuts", 1)]
-    assert {one.case for one in found} == {"start", "nuts"}
-    assert all(np.isfinite(one.value).all() for one in found)
+    result = [*start.beginnings("start", 1), *nuts.beside_others("nuts", 1)]
+    assert {one.case for one in result} == {"start", "nuts"}
+    assert all(np.isfinite(one.value).all() for one in result)
     assert predict.peak_of_summary(20, (3, 4, 2), 5) > 50e6
 
 
@@ -165,17 +165,17 @@ def test_rates_are_compared_seed_by_seed_and_chains_that_disagree_are_told():
         "ours": [nuts.Turn(2.0, 1.01), nuts.Turn(30.0, 1.02), nuts.Turn(8.0, 1.0)],
         "BlackJAX, x": [nuts.Turn(1.0, 1.7), nuts.Turn(10.0, 1.1), nuts.Turn(8.0, 1.1)],
     }
-    found = {one.what: one for one in nuts.findings("nuts", turns)}
-    beside = found["effective draws beside BlackJAX, x"]
+    result = {one.what: one for one in nuts.findings("nuts", turns)}
+    beside = result["effective draws beside BlackJAX, x"]
     assert (beside.value, beside.least) == (Spread(2.0, 1.0, 3.0), 1.2)
-    assert found["greatest R-hat of BlackJAX, x"].value == Spread(1.1, 1.1, 1.7)
-    assert found["effective draws of ours"].value == Spread(8.0, 2.0, 30.0)
+    assert result["greatest R-hat of BlackJAX, x"].value == Spread(1.1, 1.1, 1.7)
+    assert result["effective draws of ours"].value == Spread(8.0, 2.0, 30.0)
 
 
 def test_hmc_runs_beside_a_bare_loop(monkeypatch):
     monkeypatch.setattr(hmc, "_MOVES", 4)
-    found = list(hmc.beside_a_bare_loop("hmc", 1))
-    assert [one.what for one in found][:2] == [
+    result = list(hmc.beside_a_bare_loop("hmc", 1))
+    assert [one.what for one in result][:2] == [
         "one leapfrog step",
         "speed beside a bare loop",
     ]
@@ -185,12 +185,12 @@ def test_the_command_prints_and_writes_what_it_found(ocbnn, tmp_path, monkeypatc
     case = lambda name, repeats: iter([Finding(name, "b", "c", Spread(1, 1, 1))])
     monkeypatch.setattr(suite, "CASES", {"one": case, "two": case})
     out = tmp_path / "bench.json"
-    shown = ocbnn("bench", "--suite", "two", "--repeats", "1", "--json", out)
-    assert shown.code == 0
-    assert shown.out == "two, b: c 1 (1 - 1)\n"
-    said = json.loads(out.read_text())
-    assert [one["case"] for one in said["findings"]] == ["two"]
-    assert {"date", "machine", "versions", "repeats"} <= set(said)
-    shown = ocbnn("bench", "--suite", "too")
-    assert shown.code == 2
-    assert "there is no case 'too'. Did you mean `two`?" in shown.err
+    result = ocbnn("bench", "--suite", "two", "--repeats", "1", "--json", out)
+    assert result.code == 0
+    assert result.out == "two, b: c 1 (1 - 1)\n"
+    document = json.loads(out.read_text())
+    assert [one["case"] for one in document["findings"]] == ["two"]
+    assert {"date", "machine", "versions", "repeats"} <= set(document)
+    result = ocbnn("bench", "--suite", "too")
+    assert result.code == 2
+    assert "there is no case 'too'. Did you mean `two`?" in result.err

@@ -13,9 +13,9 @@ RULES = ("up: if 3 <= x <= 4 then y >= 0", "cap: y <= 3 [sampler=like-data]")
 
 def certified_model():
     """Of two rules, one with a region and one without."""
-    found = ocbnn.OCBNNRegressor(
+    model = ocbnn.OCBNNRegressor(
         rules=list(RULES), hidden=(5,), noise=0.1, inference=CHAINS, random_state=0
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InferenceWarning)
-        return found.fit(X, np.sin(X[:, 0]))
+        return model.fit(X, np.sin(X[:, 0]))

@@ -52,13 +52,13 @@ def local(model):
 def test_a_certificate_is_checked_again_from_its_file(
     model, high, every, local, tmp_path
 ):
-    for found in (high, every, local):
+    for result in (high, every, local):
         path = tmp_path / "certificate.json"
-        found.save(path)
+        result.save(path)
         again = ocbnn.verify(path, model)
-        assert str(again) == str(found)
-        assert again.to_dict() == found.to_dict()
-        assert np.array_equal(again.rules[0].status, found.rules[0].status)
+        assert str(again) == str(result)
+        assert again.to_dict() == result.to_dict()
+        assert np.array_equal(again.rules[0].status, result.rules[0].status)
 
 
 def test_a_saved_model_has_the_digest_of_the_model(model, tmp_path):
@@ -91,68 +91,68 @@ def _asked(certificate, **changes):
     return dataclasses.replace(certificate, asked=asked)
 
 
-def _all_hold(found):
-    rule = found.rules[0]
+def _all_hold(certificate):
+    rule = certificate.rules[0]
     return _changed(
-        found,
+        certificate,
         status=np.ones_like(rule.status),
         splits={(0, draw): [-1] for draw in rule.draws},
         counterexamples=(),
     )
 
 
-def _smaller_region(found):
-    return _changed(found, places=(Place((3.5,), (4.0,)),))
+def _smaller_region(certificate):
+    return _changed(certificate, places=(Place((3.5,), (4.0,)),))
 
 
-def _unshown_break(found):
-    status = found.rules[0].status.copy()
+def _unshown_break(certificate):
+    status = certificate.rules[0].status.copy()
     status[0, np.flatnonzero(status[0] == 1)[0]] = -1
-    return _changed(found, status=status)
+    return _changed(certificate, status=status)
 
 
-def _with_counterexample(found, **changes):
-    first, *others = found.rules[0].counterexamples
+def _with_counterexample(certificate, **changes):
+    first, *others = certificate.rules[0].counterexamples
     return _changed(
-        found, counterexamples=(dataclasses.replace(first, **changes), *others)
+        certificate, counterexamples=(dataclasses.replace(first, **changes), *others)
     )
 
 
-def _cut_proof(found):
-    splits = dict(found.rules[0].splits)
+def _cut_proof(certificate):
+    splits = dict(certificate.rules[0].splits)
     splits[next(iter(splits))] = [0, -1]
-    return _changed(found, splits=splits)
+    return _changed(certificate, splits=splits)
 
 
-def _only_good_draws(found):
-    rule = found.rules[0]
+def _only_good_draws(certificate):
+    rule = certificate.rules[0]
     good = rule.status[0] == 1
     return _changed(
-        found,
+        certificate,
         draws=tuple(np.array(rule.draws)[good].tolist()),
         status=rule.status[:, good],
         counterexamples=(),
     )
 
 
-def _as_few_as_asked(found):
+def _as_few_as_asked(certificate):
     """As many draws as are said to be asked for, but the good ones."""
-    few = _only_good_draws(found)
+    few = _only_good_draws(certificate)
     return _asked(few, draws=len(few.rules[0].draws))
 
 
-def _twice(found):
-    draws = found.rules[0].draws
-    return _changed(found, draws=(draws[1], *draws[1:]))
+def _twice(certificate):
+    draws = certificate.rules[0].draws
+    return _changed(certificate, draws=(draws[1], *draws[1:]))
 
 
-def _double_counterexample(found):
-    shown = found.rules[0].counterexamples
-    return _changed(found, counterexamples=(*shown, shown[0]))
+def _double_counterexample(certificate):
+    shown = certificate.rules[0].counterexamples
+    return _changed(certificate, counterexamples=(*shown, shown[0]))
 
 
 @pytest.mark.parametrize(
-    ("forge", "said"),
+    ("forge", "message"),
     [
         (_all_hold, "do not prove that it holds"),
         (_smaller_region, "leaves out a part of the region along x"),
@@ -186,11 +186,11 @@ def _double_counterexample(found):
     ],
 )
 def test_a_statement_that_is_not_true_does_not_stand(
-    model, high, tmp_path, forge, said
+    model, high, tmp_path, forge, message
 ):
     path = tmp_path / "certificate.json"
     forge(high).save(path)
-    with pytest.raises(CertificateError, match=said):
+    with pytest.raises(CertificateError, match=message):
         ocbnn.verify(path, model)
 
 
@@ -204,10 +204,10 @@ def test_proofs_that_nothing_is_said_about_do_not_stand(model, high):
 
 def test_a_rule_cannot_be_left_out_for_reasons_that_end_a_proof(model, tmp_path):
     """Bounds that leave nothing of a region end the command; they skip no rule."""
-    found = ocbnn.certify(model, "cap", within={"x": (0, 1)}, draws=5)
+    certificate = ocbnn.certify(model, "cap", within={"x": (0, 1)}, draws=5)
     why = "the bounds of 'x', 0 and 1, leave nothing of the region of rule 'up'. Give "
     why += "others: within={'x': (LOW, HIGH)}."
-    forged = dataclasses.replace(_asked(found, rule=None), skipped={"up": why})
+    forged = dataclasses.replace(_asked(certificate, rule=None), skipped={"up": why})
     with pytest.raises(CertificateError, match="rule 'up' cannot be proved"):
         ocbnn.verify(forged, model)
 
@@ -238,58 +238,60 @@ def test_what_is_no_file_is_said_to_be_none(model, path):
         ocbnn.verify(path, model)
 
 
-def _rule_dropped(found):
-    return dataclasses.replace(found, rules=found.rules[1:])
+def _rule_dropped(certificate):
+    return dataclasses.replace(certificate, rules=certificate.rules[1:])
 
 
-def _rule_skipped(found):
-    return dataclasses.replace(_rule_dropped(found), skipped={"up": "too hard"})
+def _rule_skipped(certificate):
+    return dataclasses.replace(_rule_dropped(certificate), skipped={"up": "too hard"})
 
 
-def _rule_renamed(found):
-    return _asked(_changed(_rule_dropped(found), rule="safe"), rule="safe")
+def _rule_renamed(certificate):
+    return _asked(_changed(_rule_dropped(certificate), rule="safe"), rule="safe")
 
 
 @pytest.mark.parametrize(
-    ("forge", "said"),
+    ("forge", "message"),
     [
         (_rule_dropped, "asked about 'up', 'cap' and speaks about 'cap'"),
         (_rule_skipped, "can be proved, and is left out"),
         (_rule_renamed, "no rule that is called 'safe'"),
     ],
 )
-def test_every_rule_that_was_asked_about_must_be_there(model, every, forge, said):
-    with pytest.raises(CertificateError, match=said):
+def test_every_rule_that_was_asked_about_must_be_there(model, every, forge, message):
+    with pytest.raises(CertificateError, match=message):
         ocbnn.verify(forge(every), model)
 
 
-def _without_a_row(found):
-    rule = found.rules[0]
+def _without_a_row(certificate):
+    rule = certificate.rules[0]
     splits = {
         (place, draw): axes for (place, draw), axes in rule.splits.items() if place < 2
     }
     return _changed(
-        found, places=rule.places[:2], status=rule.status[:2], splits=splits
+        certificate, places=rule.places[:2], status=rule.status[:2], splits=splits
     )
 
 
-def _renumbered(found):
-    first, *others = found.rules[0].places
-    return _changed(found, places=(dataclasses.replace(first, row=2), *others))
+def _renumbered(certificate):
+    first, *others = certificate.rules[0].places
+    return _changed(certificate, places=(dataclasses.replace(first, row=2), *others))
 
 
-def _fewer_left_out(found):
-    around = dataclasses.replace(found.rules[0].around, rows=3, outside=(), missing=())
-    return _changed(found, around=around)
+def _fewer_left_out(certificate):
+    around = dataclasses.replace(
+        certificate.rules[0].around, rows=3, outside=(), missing=()
+    )
+    return _changed(certificate, around=around)
 
 
-def _other_tolerance(found):
-    around = dataclasses.replace(found.rules[0].around, tolerance=(9.0,))
-    return _changed(found, around=around)
+def _other_tolerance(certificate):
+    around = dataclasses.replace(certificate.rules[0].around, tolerance=(9.0,))
+    return _changed(certificate, around=around)
 
 
 @pytest.mark.parametrize(
-    ("forge", "said"),
+    ("forge", "message"),
     [
         (_without_a_row, "rows are not those that were asked for"),
         (_renumbered, "rows are not those that were asked for"),
@@ -298,8 +300,8 @@ def _other_tolerance(found):
         (lambda c: _asked(c, tolerance=(0.06,)), "leaves out a part of the region"),
     ],
 )
-def test_rows_are_those_that_were_asked_for(model, local, forge, said):
-    with pytest.raises(CertificateError, match=said):
+def test_rows_are_those_that_were_asked_for(model, local, forge, message):
+    with pytest.raises(CertificateError, match=message):
         ocbnn.verify(forge(local), model)
 
 
@@ -316,8 +318,8 @@ def test_rows_can_be_compared_with_the_table_they_came_from(model, high, local):
         ocbnn.verify(high, model, at=rows)
 
 
-def _edited(found, path, edit):
-    found.save(path)
+def _edited(certificate, path, edit):
+    certificate.save(path)
     content = json.loads(path.read_text())
     edit(content)
     path.write_text(json.dumps(content))
@@ -337,7 +339,7 @@ def test_a_summary_that_does_not_sum_up_does_not_stand(high, tmp_path, key, valu
 
 
 @pytest.mark.parametrize(
-    ("edit", "said"),
+    ("edit", "message"),
     [
         (lambda c: c.update(version=2), "format 2, .* Make it anew"),
         (lambda c: c.update(version=4), "a newer ocbnn wrote it"),
@@ -348,13 +350,13 @@ def test_a_summary_that_does_not_sum_up_does_not_stand(high, tmp_path, key, valu
         (lambda c: c["rules"][0].update(status=["q"]), "do not fit together"),
     ],
 )
-def test_a_file_that_is_none_is_refused_in_words(high, tmp_path, edit, said):
-    with pytest.raises(CertificateError, match=said):
+def test_a_file_that_is_none_is_refused_in_words(high, tmp_path, edit, message):
+    with pytest.raises(CertificateError, match=message):
         read(_edited(high, tmp_path / "c.json", edit))
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "not written in JSON, or is cut short"),
         (b'{"kind": ', "not written in JSON, or is cut short"),
@@ -362,9 +364,9 @@ def test_a_file_that_is_none_is_refused_in_words(high, tmp_path, edit, said):
         (b"\xff\xfe", "it is no text"),
     ],
 )
-def test_a_file_that_is_no_json_is_refused_in_words(tmp_path, content, said):
+def test_a_file_that_is_no_json_is_refused_in_words(tmp_path, content, message):
     (tmp_path / "c.json").write_bytes(content)
-    with pytest.raises(CertificateError, match=said) as caught:
+    with pytest.raises(CertificateError, match=message) as caught:
         read(tmp_path / "c.json")
     assert "pydantic" not in str(caught.value)
     with pytest.raises(CertificateError, match="this is a folder"):

@@ -29,17 +29,17 @@ def high(model):
 
 
 def test_draws_are_proved_to_hold_or_shown_to_break(model, high):
-    found = high.rules[0]
+    result = high.rules[0]
     grid = np.linspace(3, 4, 1001)[:, None]
     lowest = model.sample_functions(grid, model.draws_.size).min(axis=1)
-    status = found.status[0]
-    assert 0.05 < found.holds < 0.95
-    assert found.undecided < 0.02
+    status = result.status[0]
+    assert 0.05 < result.holds < 0.95
+    assert result.undecided < 0.02
     # Single precision is right to about a millionth.
     assert np.all(lowest[status == 1] > 0.3 - 1e-5)
     assert np.all(lowest[status == -1] < 0.3 + 1e-5)
-    assert found.counterexamples
-    for one in found.counterexamples:
+    assert result.counterexamples
+    for one in result.counterexamples:
         assert 3 <= one.x[0] <= 4
         assert one.y[0] < 0.3
 
@@ -47,12 +47,12 @@ def test_draws_are_proved_to_hold_or_shown_to_break(model, high):
 def test_probability_is_a_binomial_bound_from_what_draws_are_worth(high):
     from scipy.stats import binomtest
 
-    found = high.rules[0]
-    trials = int(min(len(found.draws), found.effective))
-    kept = int(np.floor(found.holds * trials + 1e-9))
+    result = high.rules[0]
+    trials = int(min(len(result.draws), result.effective))
+    kept = int(np.floor(result.holds * trials + 1e-9))
     exact = binomtest(kept, trials).proportion_ci(0.90, "exact").low
-    assert found.probability == pytest.approx(exact)
-    assert found.probability < found.holds
+    assert result.probability == pytest.approx(exact)
+    assert result.probability < result.holds
 
 
 @pytest.mark.parametrize("far", ["abs(x) >= 10", "x <= -10 or x >= 10"])
@@ -79,9 +79,12 @@ def test_classes_that_are_masked_are_never_given():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InferenceWarning)
         model.fit(X, np.where(inside, "low", np.where(X[:, 0] > 0, "high", "mid")))
-    found = ocbnn.certify(model)["calm"]
-    assert (found.holds, "are masked" in found.reading) == (1.0, True)
-    assert found.probability == 1.0
+    rule_certificate = ocbnn.certify(model)["calm"]
+    assert (rule_certificate.holds, "are masked" in rule_certificate.reading) == (
+        1.0,
+        True,
+    )
+    assert rule_certificate.probability == 1.0
     # The same words as a rule of one's own are about what the weights say.
     own = ocbnn.certify(model, "own: if -2 <= x <= 2 then c not in {high}")["own"]
     assert own.broken > 0
@@ -100,37 +103,41 @@ def test_draws_that_a_hard_rule_rules_out_are_worth_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InferenceWarning)
         model.fit(x, np.sin(x[:, 0]), refine=False)
-    held = model.held_
-    assert held.ess < held.draws
-    found = ocbnn.certify(model)["wing"]
-    worth = min(model.verdict_.ess_min * held.ess / held.draws, len(found.draws))
-    assert found.effective == pytest.approx(worth)
+    record = model.held_
+    assert record.ess < record.draws
+    rule_certificate = ocbnn.certify(model)["wing"]
+    worth = min(
+        model.verdict_.ess_min * record.ess / record.draws, len(rule_certificate.draws)
+    )
+    assert rule_certificate.effective == pytest.approx(worth)
 
 
 def test_every_rule_of_the_model_is_looked_at_and_data_bound_what_rules_do_not(model):
-    found = ocbnn.certify(model, draws=40)
-    assert [rule.rule for rule in found] == ["up", "cap"]
-    assert found["cap"].cut == ("x",)
-    assert found["cap"].places[0].low == (-2.0,)
-    said = " ".join(str(found).split())
-    assert "does not bound x on both sides" in said
-    assert "is unknown beyond" in said
+    certificate = ocbnn.certify(model, draws=40)
+    assert [rule.rule for rule in certificate] == ["up", "cap"]
+    assert certificate["cap"].cut == ("x",)
+    assert certificate["cap"].places[0].low == (-2.0,)
+    text = " ".join(str(certificate).split())
+    assert "does not bound x on both sides" in text
+    assert "is unknown beyond" in text
     wider = ocbnn.certify(model, "cap", within={"x": (-1, 0.5)}, draws=40)
     assert (wider["cap"].places[0].low, wider["cap"].places[0].high) == ((-1,), (0.5,))
 
 
 def test_rows_are_certified_with_a_tolerance(model):
     rows = np.array([[2.95], [3.5], [0.0]])
-    found = ocbnn.certify(model, "up", at=rows, tolerance={"x": 0.1}, draws=40)["up"]
+    rule_certificate = ocbnn.certify(
+        model, "up", at=rows, tolerance={"x": 0.1}, draws=40
+    )["up"]
     # The first row's box reaches into the region, the last one's does not.
-    assert [place.row for place in found.places] == [1, 2]
-    assert found.places[0].low == (3.0,)
-    assert found.status.shape == (2, 40)
-    assert "around 2 of 3 rows" in str(found)
+    assert [place.row for place in rule_certificate.places] == [1, 2]
+    assert rule_certificate.places[0].low == (3.0,)
+    assert rule_certificate.status.shape == (2, 40)
+    assert "around 2 of 3 rows" in str(rule_certificate)
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "message"),
     [
         ({"at": [[1.0]]}, "at and tolerance belong together"),
         ({"rule": "up", "at": [[1.0]], "tolerance": {"z": 1}}, "which is no input: x"),
@@ -150,8 +157,8 @@ def test_rows_are_certified_with_a_tolerance(model):
         ({"rule": 3}, "the name of a rule"),
     ],
 )
-def test_what_cannot_be_asked_is_said(model, asked, said):
-    with pytest.raises(SettingError, match=said):
+def test_what_cannot_be_asked_is_said(model, asked, message):
+    with pytest.raises(SettingError, match=message):
         ocbnn.certify(model, **asked)
 
 
@@ -161,15 +168,15 @@ def test_rows_far_from_the_region_have_nothing_to_prove(model):
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([[1.0], [np.nan]], "row 2 has nan in column 1. Leave such rows out"),
         ([["a"]], "rows of the model's inputs"),
         ([[1.0, 2.0]], "rows of the model's inputs"),
     ],
 )
-def test_rows_that_are_none_are_refused(model, rows, said):
-    with pytest.raises(DataError, match=said):
+def test_rows_that_are_none_are_refused(model, rows, message):
+    with pytest.raises(DataError, match=message):
         ocbnn.certify(model, "up", at=rows, tolerance=0.1)
 
 
@@ -188,14 +195,14 @@ def test_draws_are_worth_no_more_than_were_looked_at(model):
 
 
 def test_a_part_of_a_region_is_called_a_part(model):
-    found = ocbnn.certify(model, "up", within={"x": (3.2, 9)}, draws=8)
-    rule = found["up"]
+    certificate = ocbnn.certify(model, "up", within={"x": (3.2, 9)}, draws=8)
+    rule = certificate["up"]
     assert rule.places[0].low == (3.2,)
     assert rule.places[0].high == (4.0,)
     assert rule.narrowed == ("x",)
     assert rule.to_dict()["narrowed"] == ["x"]
     assert "only a part of the rule's region: less of x" in " ".join(str(rule).split())
-    ocbnn.verify(found, model)
+    ocbnn.verify(certificate, model)
     assert (
         ocbnn.certify(model, "up", within={"x": (0, 9)}, draws=8)["up"].narrowed == ()
     )
@@ -226,22 +233,22 @@ def test_counterexamples_are_plain_values(high):
 
 def test_rows_left_out_are_counted_and_tolerances_named(model):
     rows = np.array([[2.95], [3.5], [0.0]])
-    found = ocbnn.certify(model, "up", at=rows, tolerance={}, draws=8)["up"]
-    assert found.to_dict()["rows"] == {
+    rule_certificate = ocbnn.certify(model, "up", at=rows, tolerance={}, draws=8)["up"]
+    assert rule_certificate.to_dict()["rows"] == {
         "asked": 3,
         "looked_at": 1,
         "outside": [1, 3],
         "missing": [],
         "tolerance": {"x": 0.0},
     }
-    page = " ".join(str(found).split())
+    page = " ".join(str(rule_certificate).split())
     assert "around 1 of 3 rows" in page
     assert "even with their tolerance: rows 1, 3." in page
     assert "Without a tolerance, exactly as in the row: x." in page
 
 
 def test_classes_are_judged_by_the_most_probable_one():
-    found = ocbnn.OCBNNClassifier(
+    model = ocbnn.OCBNNClassifier(
         rules="low: if -2 <= x <= -1 then y in {0}",
         hidden=(3,),
         inputs=["x"],
@@ -252,8 +259,8 @@ def test_classes_are_judged_by_the_most_probable_one():
     X = np.linspace(-2, 2, 20)[:, None]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InferenceWarning)
-        found.fit(X, (X[:, 0] > 0).astype(int))
-    proved = ocbnn.certify(found)
+        model.fit(X, (X[:, 0] > 0).astype(int))
+    proved = ocbnn.certify(model)
     assert "most probable class is one that the rule" in str(proved)
     assert proved["low"].outputs == ("0", "1")
-    ocbnn.verify(proved, found)
+    ocbnn.verify(proved, model)

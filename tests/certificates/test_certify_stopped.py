@@ -50,8 +50,8 @@ def small_steps(monkeypatch):
 
 def test_progress_counts_every_draw_once(model, small_steps):
     watch = Watch()
-    found = ocbnn.certify(model, BUMP, draws=40, progress=watch)
-    assert not found.stopped
+    certificate = ocbnn.certify(model, BUMP, draws=40, progress=watch)
+    assert not certificate.stopped
     begun = [n for n, (word, _) in enumerate(watch.told) if word == "begin"]
     assert watch.told[begun[0]][1] == 40
     for start, end in zip(begun, [*begun[1:], None], strict=True):
@@ -78,33 +78,33 @@ def test_a_certificate_that_was_stopped_says_what_was_decided_and_stands(
     model, small_steps, tmp_path, share
 ):
     watch = Watch()
-    asked = {"rule": BUMP, "draws": 40}
-    whole = ocbnn.certify(model, **asked, progress=watch)
+    options = {"rule": BUMP, "draws": 40}
+    complete = ocbnn.certify(model, **options, progress=watch)
     words = sum(word == "advance" for word, _ in watch.told)
     at = int(1 + share * (words - 1))
-    found = ocbnn.certify(model, **asked, progress=Watch(at))
-    assert found.stopped
-    assert found.to_dict()["stopped"] is True
-    for rule in found:
+    certificate = ocbnn.certify(model, **options, progress=Watch(at))
+    assert certificate.stopped
+    assert certificate.to_dict()["stopped"] is True
+    for rule in certificate:
         decided = rule.status != 0
-        assert np.array_equal(rule.status[decided], whole[rule.rule].status[decided])
-        assert rule.holds <= whole[rule.rule].holds
-        assert rule.probability <= whole[rule.rule].probability
+        assert np.array_equal(rule.status[decided], complete[rule.rule].status[decided])
+        assert rule.holds <= complete[rule.rule].holds
+        assert rule.probability <= complete[rule.rule].probability
         assert np.isclose(rule.holds + rule.broken + rule.undecided, 1)
-    assert "undecided: it was stopped before." in " ".join(str(found).split())
-    found.save(tmp_path / "so far.json")
+    assert "undecided: it was stopped before." in " ".join(str(certificate).split())
+    certificate.save(tmp_path / "so far.json")
     again = ocbnn.verify(tmp_path / "so far.json", model)
-    assert again.to_dict() == found.to_dict()
-    assert str(again) == str(found)
+    assert again.to_dict() == certificate.to_dict()
+    assert str(again) == str(certificate)
 
 
 def test_what_was_not_decided_cannot_be_made_decided_in_the_file(
     model, small_steps, tmp_path
 ):
     path = tmp_path / "so far.json"
-    found = ocbnn.certify(model, BUMP, draws=40, progress=Watch(2))
-    found.save(path)
-    (rule,) = found
+    certificate = ocbnn.certify(model, BUMP, draws=40, progress=Watch(2))
+    certificate.save(path)
+    (rule,) = certificate
     letters = "".join({1: "h", -1: "b", 0: "u"}[int(one)] for one in rule.status[0])
     assert "u" in letters
     path.write_text(path.read_text().replace(letters, letters.replace("u", "h")))
@@ -114,14 +114,14 @@ def test_what_was_not_decided_cannot_be_made_decided_in_the_file(
 
 def test_some_draws_are_looked_at_unless_all_are_asked_for(model):
     assert inspect.signature(ocbnn.certify).parameters["draws"].default == DRAWS == 200
-    found = ocbnn.certify(model, "up", draws="all")["up"]
-    assert (len(found.draws), found.available) == (200, 200)
+    rule_certificate = ocbnn.certify(model, "up", draws="all")["up"]
+    assert (len(rule_certificate.draws), rule_certificate.available) == (200, 200)
     few = ocbnn.certify(model, "up", draws=50)["up"]
     assert (len(few.draws), few.available) == (50, 200)
     page = " ".join(str(few).split())
     assert "Looked at 50 of the model's 200 draws, evenly chosen." in page
     assert 'ask for all draws: draws="all".' in page
-    assert "ask for all draws" not in str(found)
+    assert "ask for all draws" not in str(rule_certificate)
     command = " ".join(few.to_text(on_command_line("model.ocbnn")).split())
     assert "ask for all draws: `--draws all`." in command
     assert "draws=" not in command

@@ -119,9 +119,9 @@ class Hinge(Density):
     numbers: jnp.ndarray
     within: jnp.ndarray
 
-    def log_g(self, felt, weight, share) -> Scalar:
+    def log_g(self, evaluation, weight, share) -> Scalar:
         """The squares beyond the edge."""
-        beyond = jnp.maximum(-felt.each(self.slack), 0.0)
+        beyond = jnp.maximum(-evaluation.each(self.slack), 0.0)
         return -0.5 * share * jnp.sum(beyond**2)
 
     def slack(self, site) -> Scalar:

@@ -177,10 +177,10 @@ CASES = {
 @pytest.mark.parametrize("kind", CASES)
 def test_every_kind_keeps_its_promises(kind):
     rule, text, schema, reference = CASES[kind]
-    found = check_claim(rule, schema, text=text, log_g=reference, functions=30)
+    check = check_claim(rule, schema, text=text, log_g=reference, functions=30)
     # The functions are of use: some keep the claim, and some do not.
-    assert 0.01 < found.kept < 0.99
-    assert found.proved + found.refuted > 20
+    assert 0.01 < check.kept < 0.99
+    assert check.proved + check.refuted > 20
 
 
 def test_a_custom_claim_keeps_its_promises_with_the_function_itself():
@@ -189,16 +189,16 @@ def test_a_custom_claim_keeps_its_promises_with_the_function_itself():
         return -jnp.sum(curvature[:, 0, 0] ** 2) - jnp.sum(ys[:, 1] ** 2)
 
     rule = custom(smooth, WHERE, holds=lambda xs, ys: ys[:, 1] > 0)
-    found = check_claim(rule, REAL, functions=10)
-    assert 0.01 < found.kept < 0.99
-    assert (found.proved, found.refuted) == (0, 0)
+    check = check_claim(rule, REAL, functions=10)
+    assert 0.01 < check.kept < 0.99
+    assert (check.proved, check.refuted) == (0, 0)
 
 
 @pytest.mark.parametrize(
     ("change", "promise"),
     [
-        ({"holds": lambda self, X, Y, slopes: Y[..., 0] > 0}, "slack says otherwise"),
-        ({"broken": property(lambda self: self.terms[:1])}, "terms say otherwise"),
+        ({"holds": lambda self, X, Y, slopes: Y[..., 0] > 0}, "slack disagrees"),
+        ({"broken": property(lambda self: self.terms[:1])}, "terms disagree"),
         ({"standard": lambda self, units: self}, "in standard"),
         ({"__hash__": lambda self: next(ANY)}, "another hash"),
     ],
@@ -213,7 +213,7 @@ def test_a_broken_promise_is_named(change, promise, monkeypatch):
 
 def test_a_wrong_density_and_a_wrong_text_are_named():
     rule, _, schema, reference = CASES["required"]
-    with pytest.raises(RuleError, match="by its equation"):
+    with pytest.raises(RuleError, match="its equation gives"):
         check_claim(rule, schema, log_g=lambda *at: 2 * reference(*at), functions=3)
     with pytest.raises(RuleError, match="another rule"):
         check_claim(rule, schema, text=f"{BOX} -1 <= y0 <= 2 [strength=7]")
@@ -260,11 +260,11 @@ def test_a_custom_density_sees_points_in_the_order_they_were_given():
 
 @pytest.mark.usefixtures("float64")
 def test_a_custom_density_is_given_the_function_in_a_persons_units():
-    seen = {}
+    calls = {}
 
     def log_g(xs, ys, function):
-        seen["gap"] = jax.vmap(function)(xs) - ys
-        seen["slope"] = jax.vmap(jax.jacfwd(function))(xs)
+        calls["gap"] = jax.vmap(function)(xs) - ys
+        calls["slope"] = jax.vmap(jax.jacfwd(function))(xs)
         return jnp.sum(ys)
 
     units = Units(
@@ -274,9 +274,9 @@ def test_a_custom_density_is_given_the_function_in_a_persons_units():
     term = make_term(bind(rule, REAL), jax.random.key(0), units=units)
     inner = lambda z: jnp.stack([2 * z[0], z[1] ** 2])
     term.log_g(term.points, jax.vmap(inner)(term.points), inner)
-    np.testing.assert_allclose(seen["gap"], 0.0, atol=1e-12)
+    np.testing.assert_allclose(calls["gap"], 0.0, atol=1e-12)
     # d y0 / d x0 = 4 * 2 / 2.
-    np.testing.assert_allclose(seen["slope"][:, 0, 0], 4.0, rtol=1e-12)
+    np.testing.assert_allclose(calls["slope"][:, 0, 0], 4.0, rtol=1e-12)
 
 
 def test_a_custom_claim_that_says_when_it_holds_is_checked():

@@ -25,8 +25,8 @@ def make_caller(monkeypatch, capfd):
         capfd.readouterr()
         with pytest.raises(SystemExit) as caught:
             main()
-        shown = capfd.readouterr()
-        assert "Traceback" not in shown.err
-        return Shown(int(caught.value.code or 0), shown.out, shown.err)
+        result = capfd.readouterr()
+        assert "Traceback" not in result.err
+        return Shown(int(caught.value.code or 0), result.out, result.err)
 
     return call

@@ -10,28 +10,28 @@ import pytest
 def test_a_certificate_is_printed_written_and_checked_again(fitted, ocbnn, tmp_path):
     out = tmp_path / "proof.json"
     ask = ("certify", fitted / "out", "--rule", "high on the right", "--draws", "20")
-    shown = ocbnn(*ask, "--least", "0", "--out", out)
-    assert shown.code == 0, shown.err
-    assert "of 20 draws keep it at every such input: proved." in shown.out
-    assert "colour is any of blue, red" in " ".join(shown.out.split())
-    assert max(map(len, shown.out.splitlines())) <= 80 + len(str(out))
+    result = ocbnn(*ask, "--least", "0", "--out", out)
+    assert result.code == 0, result.err
+    assert "of 20 draws keep it at every such input: proved." in result.out
+    assert "colour is any of blue, red" in " ".join(result.out.split())
+    assert max(map(len, result.out.splitlines())) <= 80 + len(str(out))
     again = ocbnn("certify", "--verify", out, fitted / "out", "--least", "0", "--json")
     assert again.code == 0, again.err
-    said = json.loads(again.out)
-    (rule,) = said["rules"]
-    assert said["verified"] is True
-    assert said["verdict"] in ("good", "fair", "poor", "unknown")
+    document = json.loads(again.out)
+    (rule,) = document["rules"]
+    assert document["verified"] is True
+    assert document["verdict"] in ("good", "fair", "poor", "unknown")
     assert rule["draws"] == 20
     assert len(rule["counterexamples"]) == round(20 * rule["broken"])
     assert np.isclose(rule["holds"] + rule["broken"] + rule["undecided"], 1)
 
 
 def test_a_rule_that_is_not_proved_ends_with_code_3(fitted, ocbnn):
-    shown = ocbnn(
+    result = ocbnn(
         "certify", fitted / "out", "--draws", "8", "--rule", "if 2 <= x <= 3 then y > 9"
     )
-    assert shown.code == 3
-    assert "8 break it: proved." in shown.out
+    assert result.code == 3
+    assert "8 break it: proved." in result.out
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ def test_rows_of_a_table_keep_their_numbers_and_those_left_out_are_named(
     model, out = fitted / "out", tmp_path / "rows.json"
     ask = ("certify", model, "--rule", "high on the right", "--at", rows)
     ask = (*ask, "--tolerance", "x=0.1", "--draws", "8", "--least", "0")
-    shown = ocbnn(*ask, "--out", out)
-    assert shown.code == 0, shown.err
-    page = " ".join(shown.out.split())
+    result = ocbnn(*ask, "--out", out)
+    assert result.code == 0, result.err
+    page = " ".join(result.out.split())
     assert "around 1 of 3 rows" in page
     assert "even with their tolerance: row 1." in page
     assert "lack an input: row 2." in page
@@ -92,10 +92,10 @@ def test_what_cannot_be_asked_is_said_in_words_of_the_command_line(fitted, ocbnn
         (("--verify", "none.json", "--rule", "x"), "takes no --rule"),
         (("--verify", "none.json", "--draws", "3"), "takes no --draws"),
     ):
-        shown = ocbnn("certify", fitted / "out", *options)
-        assert shown.code == 2, (options, shown.err)
-        assert said in shown.err
-        assert "within={" not in shown.err
+        result = ocbnn("certify", fitted / "out", *options)
+        assert result.code == 2, (options, result.err)
+        assert said in result.err
+        assert "within={" not in result.err
 
 
 def test_whether_the_file_can_be_written_is_seen_before_anything_is_proved(
@@ -110,26 +110,26 @@ def test_whether_the_file_can_be_written_is_seen_before_anything_is_proved(
         (rows, "is no certificate. Name another one"),
         (fitted / "out" / "model.ocbnn", "is no certificate. Name another one"),
     ):
-        shown = ocbnn("certify", fitted / "out", "--out", out)
-        assert (shown.code, said in shown.err) == (2, True), shown.err
+        result = ocbnn("certify", fitted / "out", "--out", out)
+        assert (result.code, said in result.err) == (2, True), result.err
 
 
 def test_what_is_no_model_is_called_what_it_is(fitted, ocbnn):
     for name, said in (("rows.csv", "a table"), ("study.toml", "a study file")):
-        shown = ocbnn("certify", fitted / name)
-        assert shown.code == 2
-        assert f"this is {said}, and no model" in shown.err
+        result = ocbnn("certify", fitted / name)
+        assert result.code == 2
+        assert f"this is {said}, and no model" in result.err
 
 
 def test_programs_read_what_went_wrong(fitted, ocbnn, tmp_path):
-    shown = ocbnn("certify", fitted / "out", "--rule", "nothing", "--json")
-    assert shown.code == 2
-    assert json.loads(shown.out)["error"] in shown.err
+    result = ocbnn("certify", fitted / "out", "--rule", "nothing", "--json")
+    assert result.code == 2
+    assert json.loads(result.out)["error"] in result.err
     (tmp_path / "c.json").write_text("{}")
     asked = ("certify", fitted / "out", "--verify", tmp_path / "c.json", "--json")
-    shown = ocbnn(*asked)
-    assert shown.code == 1
-    assert json.loads(shown.out)["verified"] is False
+    result = ocbnn(*asked)
+    assert result.code == 1
+    assert json.loads(result.out)["verified"] is False
 
 
 def test_programs_read_that_it_was_stopped_before_anything_was_decided(
@@ -140,19 +140,19 @@ def test_programs_read_that_it_was_stopped_before_anything_was_decided(
 
     monkeypatch.setattr("ocbnn.cli.certify.opened", interrupted)
     monkeypatch.setattr("ocbnn.cli.exits.os._exit", sys.exit)
-    shown = ocbnn("certify", fitted / "out", "--json")
-    assert shown.code == 130
-    assert json.loads(shown.out) == {"error": "stopped. Nothing was written."}
-    assert "stopped. Nothing was written." in shown.err
+    result = ocbnn("certify", fitted / "out", "--json")
+    assert result.code == 130
+    assert json.loads(result.out) == {"error": "stopped. Nothing was written."}
+    assert "stopped. Nothing was written." in result.err
     assert ocbnn("certify", fitted / "out").out == ""
 
 
 def test_progress_is_told_beside_the_result(fitted, ocbnn):
     ask = ("certify", fitted / "out", "--draws", "8", "--least", "0")
-    shown = ocbnn(*ask)
-    assert "certify: " in shown.err
-    assert "of 16 questions decided at first sight" in shown.err
-    assert "certify: " not in shown.out
+    result = ocbnn(*ask)
+    assert "certify: " in result.err
+    assert "of 16 questions decided at first sight" in result.err
+    assert "certify: " not in result.out
     assert json.loads(ocbnn(*ask, "--json").out)["stopped"] is False
 
 
@@ -161,8 +161,8 @@ def test_draws_are_a_number_or_all(fitted, ocbnn):
     for rule in json.loads(ocbnn(*ask, "all").out)["rules"]:
         assert rule["draws"] == rule["available_draws"] == 60
     for wrong in ("0", "-3", "every", "2.5"):
-        shown = ocbnn(*ask, wrong)
-        assert (shown.code, "or `--draws all`" in shown.err) == (2, True), shown.err
+        result = ocbnn(*ask, wrong)
+        assert (result.code, "or `--draws all`" in result.err) == (2, True), result.err
 
 
 def test_ctrl_c_leaves_what_was_decided_until_then(
@@ -174,12 +174,12 @@ def test_ctrl_c_leaves_what_was_decided_until_then(
     monkeypatch.setattr("ocbnn.certificates.certification.decide_all", interrupted)
     monkeypatch.setattr("ocbnn.cli.exits.os._exit", sys.exit)
     model, out = fitted / "out", tmp_path / "so far.json"
-    shown = ocbnn("certify", model, "--draws", "8", "--out", out, "--json")
-    assert shown.code == 130
-    said = json.loads(shown.out)
-    assert (said["stopped"], said["holds"]) == (True, False)
-    assert [rule["undecided"] for rule in said["rules"]][1] == 1
-    assert "what was decided until then is above" in shown.err
+    result = ocbnn("certify", model, "--draws", "8", "--out", out, "--json")
+    assert result.code == 130
+    document = json.loads(result.out)
+    assert (document["stopped"], document["holds"]) == (True, False)
+    assert [rule["undecided"] for rule in document["rules"]][1] == 1
+    assert "what was decided until then is above" in result.err
     again = ocbnn("certify", model, "--verify", out, "--least", "0")
     assert again.code == 3, again.err
     assert "8 remain undecided: it was stopped before." in " ".join(again.out.split())

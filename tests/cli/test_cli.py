@@ -27,10 +27,10 @@ def run(*arguments, columns="80", **settings):
 
 
 def test_help_reads_well_at_80_columns_and_needs_no_jax():
-    shown = run("--help")
-    assert shown.returncode == 0
-    assert "reproduce" in shown.stdout
-    assert max(len(line) for line in shown.stdout.splitlines()) <= 80
+    result = run("--help")
+    assert result.returncode == 0
+    assert "reproduce" in result.stdout
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
     for command in ("-h", "reproduce --help"):
         assert run(*command.split()).returncode == 0
     loaded = "import sys, ocbnn.cli.app; print('jax' in sys.modules)"
@@ -62,30 +62,30 @@ def test_a_command_written_wrongly_says_what_to_write(
     ocbnn, monkeypatch, arguments, message
 ):
     monkeypatch.setenv("COLUMNS", "200")
-    shown = ocbnn(*arguments)
-    assert shown.code == 2
-    assert message in shown.err
+    result = ocbnn(*arguments)
+    assert result.code == 2
+    assert message in result.err
 
 
 def test_an_unwritable_folder_is_named(ocbnn, tmp_path):
     blocker = tmp_path / "file"
     blocker.write_text("not a folder")
-    shown = ocbnn("reproduce", "fig1-left", "--quick", "--out", blocker)
-    assert shown.code == 1
-    assert str(blocker) in shown.err
+    result = ocbnn("reproduce", "fig1-left", "--quick", "--out", blocker)
+    assert result.code == 1
+    assert str(blocker) in result.err
 
 
 @pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 def test_a_study_runs_without_a_terminal(ocbnn, monkeypatch, tmp_path):
     make_tiny(monkeypatch)
     out = tmp_path / "made" / "for me"
-    shown = ocbnn(
+    outcome = ocbnn(
         *("reproduce", "fig4-right", "--preset", "paper"),
         *("--quick", "--seed", "7", "--out", out),
     )
-    assert shown.code == 0, shown.err
-    assert "fig4-right (paper, quick): violation" in shown.out
-    assert "\x1b" not in shown.out + shown.err
+    assert outcome.code == 0, outcome.err
+    assert "fig4-right (paper, quick): violation" in outcome.out
+    assert "\x1b" not in outcome.out + outcome.err
     result = json.loads((out / "fig4-right" / "result.json").read_text())
     assert (result["seed"], result["quick"]) == (7, True)
     for model in ("bnn", "ocbnn"):
@@ -125,7 +125,7 @@ def test_ctrl_c_stops_with_a_sentence(tmp_path):
 
 @pytest.mark.parametrize("command", ["", "explain", "fit", "data", "data clinical"])
 def test_switches_take_no_value_in_the_help(command):
-    shown = run(*command.split(), "--help")
-    assert shown.returncode == 0
-    assert "--help" in shown.stdout
-    assert "bool" not in shown.stdout.lower()
+    result = run(*command.split(), "--help")
+    assert result.returncode == 0
+    assert "--help" in result.stdout
+    assert "bool" not in result.stdout.lower()

@@ -8,19 +8,19 @@ from tests.cli.test_cli import run
 
 def test_help_reads_well_at_80_columns():
     for command in ("data", "data --help", "data clinical --help"):
-        shown = run(*command.split())
-        assert "clinical" in shown.stdout
-        assert max(len(line) for line in shown.stdout.splitlines()) <= 80
+        result = run(*command.split())
+        assert "clinical" in result.stdout
+        assert max(len(line) for line in result.stdout.splitlines()) <= 80
 
 
 def test_the_demo_is_read_without_a_terminal(tmp_path):
     out = tmp_path / "made" / "for me" / "table.parquet"
-    shown = run("data", "clinical", "--out", str(out))
-    assert shown.returncode == 0, shown.stderr
-    assert "3,347" in shown.stdout
-    assert str(out) in shown.stdout
-    assert "reading measurements" in shown.stderr
-    assert "\x1b" not in shown.stdout + shown.stderr
+    result = run("data", "clinical", "--out", str(out))
+    assert result.returncode == 0, result.stderr
+    assert "3,347" in result.stdout
+    assert str(out) in result.stdout
+    assert "reading measurements" in result.stderr
+    assert "\x1b" not in result.stdout + result.stderr
     assert len(read_windows(out).y) == 3347
 
 
@@ -34,8 +34,8 @@ def test_the_demo_is_read_without_a_terminal(tmp_path):
     ],
 )
 def test_what_goes_wrong_is_said_in_a_sentence(tmp_path, arguments, code, message):
-    shown = run("data", "clinical", *arguments, cwd=tmp_path)
-    assert shown.returncode == code
-    assert message in shown.stderr
-    assert "Traceback" not in shown.stderr
+    result = run("data", "clinical", *arguments, cwd=tmp_path)
+    assert result.returncode == code
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
     assert list(tmp_path.iterdir()) == []

@@ -50,11 +50,11 @@ def begin(count, study, out, *words, slurm=False):
 
 def wait_for(process, word):
     """Read what a process says until a word comes."""
-    heard = ""
-    while word not in heard:
+    received = ""
+    while word not in received:
         line = within(300, process.stderr.readline)
-        assert line, heard
-        heard += line
+        assert line, received
+        received += line
 
 
 def draws(out):
@@ -67,10 +67,10 @@ def files(out):
 
     A block is written every few seconds, so slower processes write more of them.
     """
-    found = sorted(str(path.relative_to(out)) for path in out.rglob("*"))
-    blocks = [int(n) for n in re.findall(r"block-(\d+)", " ".join(found))]
+    result = sorted(str(path.relative_to(out)) for path in out.rglob("*"))
+    blocks = [int(n) for n in re.findall(r"block-(\d+)", " ".join(result))]
     assert blocks == [*range(len(blocks))]
-    return {re.sub(r"block-\d+", "block", name) for name in found}
+    return {re.sub(r"block-\d+", "block", name) for name in result}
 
 
 @pytest.mark.slow
@@ -148,11 +148,11 @@ def test_others_that_do_not_come_are_told_of(study):
 
 
 def test_without_others_it_says_what_to_set(study):
-    shown = run("fit", str(study), "--distributed")
-    assert shown.returncode == 2
+    result = run("fit", str(study), "--distributed")
+    assert result.returncode == 2
     for name in ("srun", ADDRESS, COUNT, NUMBER):
-        assert name in shown.stderr
-    assert "Traceback" not in shown.stderr
+        assert name in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize(

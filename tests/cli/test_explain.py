@@ -15,12 +15,12 @@ def test_advice_is_a_command_and_not_a_call(fitted, ocbnn, monkeypatch):
     nothing = rule_removal.RemovalWeights(np.zeros(60), np.inf, False)
     monkeypatch.setattr(explanation, "removal", lambda *_: nothing)
     name = "high on the right"
-    shown = ocbnn("explain", fitted / "out", "--rule", name, "--no-refit")
-    said = " ".join(shown.out.split())
-    assert ": unknown" in said
+    result = ocbnn("explain", fitted / "out", "--rule", name, "--no-refit")
+    text = " ".join(result.out.split())
+    assert ": unknown" in text
     # The fixture's folder has a blank in its name.
-    assert f"`ocbnn explain '{fitted / 'out'}' --rule '{name}' --refit`" in said
-    assert "refit=True" not in said
+    assert f"`ocbnn explain '{fitted / 'out'}' --rule '{name}' --refit`" in text
+    assert "refit=True" not in text
     model = library.load(fitted / "out")
     sentence = model.explain(name, refit=False)[name].sentence
     assert f"explain('{name}', refit=True) fits again" in sentence
@@ -32,9 +32,9 @@ def test_a_report_of_the_command_line_advises_commands(tmp_path, ocbnn, fitted):
     (tmp_path / "study.toml").write_text(odd)
     out = tmp_path / "out"
     assert ocbnn("fit", tmp_path / "study.toml", "--out", out, "--quick").code == 0
-    said = " ".join((out / "report.txt").read_text().split())
-    assert f"`ocbnn explain {out}` names them" in said
-    assert "conflicts" not in said
+    text = " ".join((out / "report.txt").read_text().split())
+    assert f"`ocbnn explain {out}` names them" in text
+    assert "conflicts" not in text
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_a_report_of_the_command_line_advises_commands(tmp_path, ocbnn, fitted):
     ],
 )
 def test_what_is_no_model_is_called_by_its_name(fitted, ocbnn, words, message):
-    shown = ocbnn("explain", fitted / words[0], *words[1:])
-    assert shown.code == 2
-    assert message in shown.err
+    result = ocbnn("explain", fitted / words[0], *words[1:])
+    assert result.code == 2
+    assert message in result.err
 
 
 def test_the_folder_of_a_fit_is_loaded_in_python_too(fitted, tmp_path):

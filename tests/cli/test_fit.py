@@ -38,9 +38,9 @@ def test_a_fit_leaves_a_model_and_a_report(fitted):
 
 def test_the_same_fit_is_read_and_not_run_again(fitted, ocbnn):
     before = (fitted / "out" / "report.json").read_bytes()
-    shown = ocbnn("fit", fitted / "study.toml", "--out", fitted / "out", "--json")
-    assert shown.code == 0
-    printed = json.loads(shown.out)
+    result = ocbnn("fit", fitted / "study.toml", "--out", fitted / "out", "--json")
+    assert result.code == 0
+    printed = json.loads(result.out)
     assert printed["scores"] == json.loads(before)["scores"]
     assert printed["files"]["model"] == str(fitted / "out" / "model.ocbnn")
     resumed = ocbnn("resume", fitted / "out")
@@ -54,17 +54,17 @@ def test_another_fit_is_not_overwritten_unless_forced(fitted, folder, ocbnn):
     shutil.copytree(fitted / "out", out)
     study, table = folder / "study.toml", folder / "rows.csv"
     table.write_text(table.read_text() + "099,0.5,red,0.5\n")
-    shown = ocbnn("fit", study, "--out", out, "--seed", "5")
-    assert shown.code == 2
-    assert "another fit is kept here" in shown.err
-    assert "the table and the seed" in shown.err
-    assert "--force" in shown.err
+    result = ocbnn("fit", study, "--out", out, "--seed", "5")
+    assert result.code == 2
+    assert "another fit is kept here" in result.err
+    assert "the table and the seed" in result.err
+    assert "--force" in result.err
     (folder / "mine").mkdir()
     (folder / "mine" / "thesis.tex").write_text("")
-    shown = ocbnn("fit", study, "--out", folder / "mine", "--force")
-    assert (shown.code, "no folder of a fit" in shown.err) == (2, True)
-    shown = ocbnn("fit", study, "--out", table)
-    assert (shown.code, "this is a file" in shown.err) == (2, True)
+    result = ocbnn("fit", study, "--out", folder / "mine", "--force")
+    assert (result.code, "no folder of a fit" in result.err) == (2, True)
+    result = ocbnn("fit", study, "--out", table)
+    assert (result.code, "this is a file" in result.err) == (2, True)
 
 
 SMC = """\
@@ -79,11 +79,11 @@ steps = 5
 @pytest.fixture
 def ctrl_c(monkeypatch):
     """Presses Ctrl-C once after the second report of moves, as on a terminal."""
-    told = []
+    messages = []
 
     def advance(self, count, note):
-        told.append(note)
-        if len(told) == 2:
+        messages.append(note)
+        if len(messages) == 2:
             press()
 
     def stop(message):  # which ends a process of its own outright
@@ -107,10 +107,10 @@ def test_a_population_that_is_stopped_is_kept_and_goes_on(folder, ocbnn, ctrl_c)
     stopped = ocbnn("fit", folder / "study.toml", "--out", out)
     assert stopped.code == 130
     assert "Verdict: poor" in stopped.out
-    said = " ".join(stopped.out.split())
-    (reached,) = re.findall(r"SMC was stopped at temperature (\S+),", said)
+    message = " ".join(stopped.out.split())
+    (reached,) = re.findall(r"SMC was stopped at temperature (\S+),", message)
     assert 0 < float(reached) < 1
-    assert "so these are not draws from the posterior" in said
+    assert "so these are not draws from the posterior" in message
     assert f"`ocbnn resume {out}` goes on" in stopped.err
     assert library.load(out / "model.ocbnn").draws_.draws == 40
     ended = ocbnn("resume", out)
@@ -120,14 +120,14 @@ def test_a_population_that_is_stopped_is_kept_and_goes_on(folder, ocbnn, ctrl_c)
 
 
 def test_a_report_is_shown_again(fitted, tmp_path, ocbnn):
-    shown = ocbnn("report", fitted / "out")
-    assert shown.out == (fitted / "out" / "report.txt").read_text()
+    result = ocbnn("report", fitted / "out")
+    assert result.out == (fitted / "out" / "report.txt").read_text()
     assert json.loads(ocbnn("report", fitted / "out", "--json").out)["seed"] == 1
     page = tmp_path / "report.html"
     assert ocbnn("report", fitted / "out", "--html", page).code == 0
     assert "Verdict" in page.read_text()
-    shown = ocbnn("report", tmp_path)
-    assert (shown.code, "no folder of a fit" in shown.err) == (2, True)
+    result = ocbnn("report", tmp_path)
+    assert (result.code, "no folder of a fit" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -154,18 +154,18 @@ def test_what_does_not_fit_the_table_is_said_before_anything_is_written(
     study = folder / "study.toml"
     assert old in STUDY
     study.write_text(STUDY.replace(old, new, 1))
-    shown = ocbnn("fit", study, "--out", folder / "out", "--quick")
-    assert message in shown.err
-    assert shown.code == code
+    result = ocbnn("fit", study, "--out", folder / "out", "--quick")
+    assert message in result.err
+    assert result.code == code
     assert not (folder / "out" / "model.ocbnn").exists()
 
 
 def test_devices_that_are_not_there_are_said_before_anything_is_written(folder, ocbnn):
-    shown = ocbnn("fit", folder / "study.toml", "--out", folder / "out",
+    result = ocbnn("fit", folder / "study.toml", "--out", folder / "out",
                   "--devices", "99")  # fmt: skip
-    assert shown.code == 2
-    assert "devices=99 asks for 99 devices" in shown.err
-    shown = ocbnn("fit", folder / "study.toml", "--out", folder / "out",
+    assert result.code == 2
+    assert "devices=99 asks for 99 devices" in result.err
+    result = ocbnn("fit", folder / "study.toml", "--out", folder / "out",
                   "--devices", "abacus")  # fmt: skip
-    assert (shown.code, "finds no such device here" in shown.err) == (2, True)
+    assert (result.code, "finds no such device here" in result.err) == (2, True)
     assert not (folder / "out").exists()

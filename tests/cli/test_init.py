@@ -32,9 +32,9 @@ def test_the_proposal_is_a_study_whose_example_rules_fit_the_table(
 ):
     write_rows(tmp_path / "rows.csv")
     out = tmp_path / "made" / "study.toml"
-    shown = ocbnn("init", tmp_path / "rows.csv", "--out", out, "--output", output)
-    assert shown.code == 0, shown.err
-    assert f"ocbnn fit {out}" in shown.out
+    result = ocbnn("init", tmp_path / "rows.csv", "--out", out, "--output", output)
+    assert result.code == 0, result.err
+    assert f"ocbnn fit {out}" in result.out
     text = out.read_text()
     assert max(map(len, text.splitlines())) <= 100
     out.write_text(uncommented(text).replace('missing = "refuse"', 'missing = "drop"'))
@@ -50,17 +50,17 @@ def test_the_proposal_is_a_study_whose_example_rules_fit_the_table(
 def test_columns_that_cannot_help_are_left_out_with_the_reason(tmp_path, ocbnn):
     (tmp_path / "mixed.csv").write_text(MIXED)
     out = tmp_path / "study.toml"
-    shown = ocbnn("init", tmp_path / "mixed.csv", "--out", out, "--json")
-    found = json.loads(shown.out)
-    assert (found["output"], found["task"]) == ("risk", "classification")
-    assert (found["inputs"], found["categories"]) == (["size", "kind"], ["kind"])
-    assert found["left_out"] == {
+    result = ocbnn("init", tmp_path / "mixed.csv", "--out", out, "--json")
+    answer = json.loads(result.out)
+    assert (answer["output"], answer["task"]) == ("risk", "classification")
+    assert (answer["inputs"], answer["categories"]) == (["size", "kind"], ["kind"])
+    assert answer["left_out"] == {
         "row": "it numbers the rows",
         "name": "it holds 61 different words",
         "same": "it is the same in every row",
         "odd": "'x' in row 9 stands among numbers",
     }
-    assert found["columns"]["size"] == {
+    assert answer["columns"]["size"] == {
         "kind": "number", "missing": 1, "distinct": 60, "low": -2.5, "high": 27.0,
     }  # fmt: skip
     text = out.read_text()
@@ -72,9 +72,9 @@ def test_a_study_file_is_never_overwritten_unless_forced(tmp_path, ocbnn):
     write_rows(tmp_path / "rows.csv")
     out = tmp_path / "study.toml"
     out.write_text("mine")
-    shown = ocbnn("init", tmp_path / "rows.csv", "--out", out)
-    assert (shown.code, out.read_text()) == (2, "mine")
-    assert "--force" in shown.err
+    result = ocbnn("init", tmp_path / "rows.csv", "--out", out)
+    assert (result.code, out.read_text()) == (2, "mine")
+    assert "--force" in result.err
     assert ocbnn("init", tmp_path / "rows.csv", "--out", out, "--force").code == 0
     assert "[data]" in out.read_text()
 
@@ -97,7 +97,7 @@ def test_what_cannot_be_done_is_said(
 ):
     (tmp_path / "mixed.csv").write_text(MIXED)
     monkeypatch.chdir(tmp_path)
-    shown = ocbnn("init", *arguments)
-    assert (shown.code, shown.out) == (code, "")
-    assert message in shown.err
+    result = ocbnn("init", *arguments)
+    assert (result.code, result.out) == (code, "")
+    assert message in result.err
     assert [path.name for path in tmp_path.iterdir()] == ["mixed.csv"]

@@ -27,27 +27,27 @@ def test_predictions_stand_beside_the_rows_they_belong_to(
 ):
     # Blocks smaller than the table, whose edges must not show.
     monkeypatch.setattr(predictions, "BLOCK", 2)
-    shown = ocbnn("predict", fitted / "out", new, "--interval", "0.5")
-    assert shown.code == 0, shown.err
-    rows = list(csv.DictReader(io.StringIO(shown.out)))
+    result = ocbnn("predict", fitted / "out", new, "--interval", "0.5")
+    assert result.code == 0, result.err
+    rows = list(csv.DictReader(io.StringIO(result.out)))
     assert list(rows[0]) == ["colour", "x", "note", *ADDED]
     assert [row["note"] for row in rows] == ["first", "gap", "second"]
     assert [rows[1][name] for name in ADDED] == ["", "", "", ""]
-    assert "1 of 3 rows lack an input" in shown.err
+    assert "1 of 3 rows lack an input" in result.err
     model = library.load(fitted / "out" / "model.ocbnn")
     X = np.array([[0.5, 0, 1], [-1, 1, 0]])
     mean, sd = model.predict(X, return_std=True)
     low, high = model.predict_interval(X, 0.5)
-    found = [[float(row[name]) for name in ADDED] for row in (rows[0], rows[2])]
-    np.testing.assert_allclose(found, np.stack([mean, sd, low, high], 1), rtol=1e-6)
+    outcome = [[float(row[name]) for name in ADDED] for row in (rows[0], rows[2])]
+    np.testing.assert_allclose(outcome, np.stack([mean, sd, low, high], 1), rtol=1e-6)
 
 
 def test_intervals_are_those_of_python(fitted, new, ocbnn):
-    shown = ocbnn("predict", fitted / "out", new)
-    row = next(csv.DictReader(io.StringIO(shown.out)))
+    result = ocbnn("predict", fitted / "out", new)
+    row = next(csv.DictReader(io.StringIO(result.out)))
     low, high = library.load(fitted / "out").predict_interval([[0.5, 0, 1]])
-    found = [float(row["y_lower"]), float(row["y_upper"])]
-    np.testing.assert_allclose(found, [low[0], high[0]], rtol=1e-6)
+    outcome = [float(row["y_lower"]), float(row["y_upper"])]
+    np.testing.assert_allclose(outcome, [low[0], high[0]], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -65,16 +65,16 @@ def test_intervals_are_those_of_python(fitted, new, ocbnn):
 )
 def test_programs_are_told_what_went_wrong(command, code, ocbnn, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shown = ocbnn(*command.split())
-    assert shown.code == code, shown.err
-    assert shown.err.startswith(f"ocbnn: {json.loads(shown.out)['error']}")
+    result = ocbnn(*command.split())
+    assert result.code == code, result.err
+    assert result.err.startswith(f"ocbnn: {json.loads(result.out)['error']}")
 
 
 def test_a_parquet_file_and_a_summary_for_programs(fitted, new, tmp_path, ocbnn):
     out = tmp_path / "made" / "predictions.parquet"
     model = fitted / "out" / "model.ocbnn"
-    shown = ocbnn("predict", model, new, "--out", out, "--json")
-    assert json.loads(shown.out) == {
+    result = ocbnn("predict", model, new, "--out", out, "--json")
+    assert json.loads(result.out) == {
         "file": str(out), "rows": 3, "skipped": 1, "columns": ADDED, "unused": ["note"],
     }  # fmt: skip
     with open_table(out) as table:
@@ -98,9 +98,9 @@ def test_a_table_that_does_not_fit_the_model_is_refused(
 ):
     new.write_text(text)
     out = new.with_name("out.csv")
-    shown = ocbnn("predict", fitted / "out", new, "--out", out)
-    assert (shown.code, shown.out) == (code, "")
-    assert message in shown.err
+    result = ocbnn("predict", fitted / "out", new, "--out", out)
+    assert (result.code, result.out) == (code, "")
+    assert message in result.err
     assert [path.name for path in new.parent.iterdir()] == ["new.csv"]
 
 
@@ -113,25 +113,25 @@ def test_a_table_that_does_not_fit_the_model_is_refused(
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(fitted, new, ocbnn, options, message):
-    shown = ocbnn("predict", fitted / "out", new, *options)
-    assert (shown.code, message in shown.err) == (2, True)
+    result = ocbnn("predict", fitted / "out", new, *options)
+    assert (result.code, message in result.err) == (2, True)
 
 
 def test_a_model_that_is_none_is_refused(fitted, new, ocbnn):
-    shown = ocbnn("predict", new.parent / "none", new)
-    assert (shown.code, "there is no such model" in shown.err) == (2, True)
-    shown = ocbnn("predict", new, new)
-    assert shown.code == 2
-    assert str(new) in shown.err
+    result = ocbnn("predict", new.parent / "none", new)
+    assert (result.code, "there is no such model" in result.err) == (2, True)
+    result = ocbnn("predict", new, new)
+    assert result.code == 2
+    assert str(new) in result.err
 
 
 def test_a_fit_without_a_model_is_to_be_resumed(fitted, new, ocbnn, tmp_path):
     for name in ("run.json", "study.toml"):
         (tmp_path / name).write_bytes((fitted / "out" / name).read_bytes())
     for command in (("predict", tmp_path, new), ("check", tmp_path)):
-        shown = ocbnn(*command)
-        assert shown.code == 2
-        assert f"has no model yet. `ocbnn resume {tmp_path}`" in shown.err
+        result = ocbnn(*command)
+        assert result.code == 2
+        assert f"has no model yet. `ocbnn resume {tmp_path}`" in result.err
 
 
 def test_a_poor_verdict_is_said_beside_every_answer(fitted, new, ocbnn):
@@ -155,17 +155,17 @@ def test_columns_are_found_by_name_in_python_too(fitted):
 
 
 def test_the_table_itself_is_never_overwritten(fitted, new, ocbnn):
-    shown = ocbnn("predict", fitted / "out", new, "--out", new)
-    assert (shown.code, new.read_text()) == (2, NEW)
+    result = ocbnn("predict", fitted / "out", new, "--out", new)
+    assert (result.code, new.read_text()) == (2, NEW)
 
 
 def test_rules_are_checked_in_their_regions_and_on_rows(fitted, ocbnn):
     table = fitted / "rows.csv"
-    shown = ocbnn("check", fitted / "out", table, "--most", "1", "--json")
-    assert shown.code == 0
-    found = json.loads(shown.out)
-    assert found["holds"] is True
-    below, right = found["rules"]
+    result = ocbnn("check", fitted / "out", table, "--most", "1", "--json")
+    assert result.code == 0
+    answer = json.loads(result.out)
+    assert answer["holds"] is True
+    below, right = answer["rules"]
     assert (below["rule"], below["rows"]) == ("never negative", 39)
     assert below["observations"] == 0
     # Two of the rows touch the edge of the region, and one does at most.
@@ -177,11 +177,11 @@ def test_rules_are_checked_in_their_regions_and_on_rows(fitted, ocbnn):
 
 
 def test_rules_are_explained_in_words_and_for_programs(fitted, ocbnn):
-    shown = ocbnn("explain", fitted / "out", "--no-refit", "--json")
-    assert shown.code == 0, shown.err
-    found = json.loads(shown.out)
-    assert list(found["rules"]) == ["never negative", "high on the right"]
-    below = found["rules"]["never negative"]
+    result = ocbnn("explain", fitted / "out", "--no-refit", "--json")
+    assert result.code == 0, result.err
+    answer = json.loads(result.out)
+    assert list(answer["rules"]) == ["never negative", "high on the right"]
+    below = answer["rules"]["never negative"]
     assert below["status"] in ("idle", "unknown")
     assert below["rows_in_region"] == 29
     words = ocbnn("explain", fitted / "out", "--rule", "never negative", "--no-refit")
@@ -199,7 +199,7 @@ def test_a_rule_that_does_not_hold_gives_an_exit_code_of_its_own(
 
     broken = rule_checks.RuleCheckResult("up", "up: y >= 0", 0.2)
     monkeypatch.setattr(rule_checks, "check", lambda *_: [broken])
-    shown = ocbnn("check", fitted / "out")
-    assert shown.code == 3
-    assert "BROKEN  up" in shown.out
+    result = ocbnn("check", fitted / "out")
+    assert result.code == 3
+    assert "BROKEN  up" in result.out
     assert json.loads(ocbnn("check", fitted / "out", "--json").out)["holds"] is False

@@ -21,9 +21,9 @@ LISTENING = (
 
 def test_help_reads_well_at_80_columns():
     for command in ("init", "fit", "resume", "report", "predict", "check"):
-        shown = run(command, "--help")
-        assert shown.returncode == 0
-        assert max(len(line) for line in shown.stdout.splitlines()) <= 80
+        result = run(command, "--help")
+        assert result.returncode == 0
+        assert max(len(line) for line in result.stdout.splitlines()) <= 80
 
 
 def test_starting_needs_neither_jax_nor_duckdb():
@@ -56,15 +56,15 @@ def test_ctrl_c_stops_and_resume_goes_on(tmp_path):
         time.sleep(0.1)
     time.sleep(2)
     process.send_signal(signal.SIGINT)
-    said, err = process.communicate(timeout=300)
+    message, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert f"ocbnn resume {out}" in err
     assert "Traceback" not in err
-    assert json.loads(said) == {"error": f"stopped. `ocbnn resume {out}` goes on."}
+    assert json.loads(message) == {"error": f"stopped. `ocbnn resume {out}` goes on."}
     assert not (out / "report.json").exists()
-    shown = run("report", str(out))
-    assert shown.returncode == 2
-    assert f"ocbnn resume {out}" in shown.stderr
+    result = run("report", str(out))
+    assert result.returncode == 2
+    assert f"ocbnn resume {out}" in result.stderr
 
 
 def test_predictions_can_be_cut_off_by_head(fitted):
@@ -72,17 +72,17 @@ def test_predictions_can_be_cut_off_by_head(fitted):
         f"'{sys.executable}' -m ocbnn.cli predict '{fitted}/out' '{fitted}/rows.csv' "
         "| head -n 2"
     )
-    shown = subprocess.run(
+    result = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
     )
-    assert shown.stdout.splitlines()[0] == "id,x,colour,y,y_mean,y_sd,y_lower,y_upper"
-    assert len(shown.stdout.splitlines()) == 2
-    assert "Traceback" not in shown.stderr
-    assert "Exception" not in shown.stderr
+    assert result.stdout.splitlines()[0] == "id,x,colour,y,y_mean,y_sd,y_lower,y_upper"
+    assert len(result.stdout.splitlines()) == 2
+    assert "Traceback" not in result.stderr
+    assert "Exception" not in result.stderr
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -90,5 +90,5 @@ def test_a_folder_without_permission_is_named(tmp_path, ocbnn):
     write_rows(tmp_path / "rows.csv")
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
-    shown = ocbnn("init", tmp_path / "rows.csv", "--out", closed / "study.toml")
-    assert (shown.code, "closed" in shown.err) == (1, True)
+    result = ocbnn("init", tmp_path / "rows.csv", "--out", closed / "study.toml")
+    assert (result.code, "closed" in result.err) == (1, True)

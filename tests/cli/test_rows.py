@@ -35,9 +35,9 @@ def outputs(path):
 def test_rows_that_break_a_hard_rule_are_those_of_the_table(tmp_path, ocbnn, study):
     write_rows(tmp_path / "rows.csv")
     (tmp_path / "study.toml").write_text(study)
-    shown = ocbnn("fit", tmp_path / "study.toml", "--out", tmp_path / "out")
-    assert shown.code == 1
-    (named,) = re.findall(r"no output can: row ([\d, ]+)\. Mend", shown.err)
+    result = ocbnn("fit", tmp_path / "study.toml", "--out", tmp_path / "out")
+    assert result.code == 1
+    (named,) = re.findall(r"no output can: row ([\d, ]+)\. Mend", result.err)
     rows = [int(number) for number in named.split(", ")]
     observed = outputs(tmp_path / "rows.csv")
     # The fourth row is left out, and a quarter of the others is held out.
@@ -50,9 +50,9 @@ def test_rows_beyond_the_limits_are_those_of_the_table(tmp_path, ocbnn):
     write_rows(tmp_path / "rows.csv")
     wrong = STUDY.replace('rule = "y >= -0.5"', 'rule = "y >= 0.1"')
     (tmp_path / "study.toml").write_text(f"{wrong}truncate = true\n")
-    shown = ocbnn("fit", tmp_path / "study.toml", "--out", tmp_path / "out")
-    found = re.search(r"'y' is ([\d.e-]+) in row (\d+), and must", shown.err)
-    assert found is not None, shown.err
+    result = ocbnn("fit", tmp_path / "study.toml", "--out", tmp_path / "out")
+    found = re.search(r"'y' is ([\d.e-]+) in row (\d+), and must", result.err)
+    assert found is not None, result.err
     observed = outputs(tmp_path / "rows.csv")[int(found[2])]
     assert observed == pytest.approx(float(found[1]), rel=1e-4)
 

@@ -69,9 +69,9 @@ def test_a_stopped_streamed_fit_goes_on_from_its_rows(whole, tmp_path, ocbnn):
     (out / "run.json").write_text(json.dumps(run))
     (out / "model.ocbnn").unlink()
     before = (out / "rows" / "fitted_X.npy").stat().st_mtime_ns
-    shown = ocbnn("resume", out)
-    assert shown.code == 0, shown.err
-    assert "writing" not in shown.err
+    result = ocbnn("resume", out)
+    assert result.code == 0, result.err
+    assert "writing" not in result.err
     assert (out / "rows" / "fitted_X.npy").stat().st_mtime_ns == before
     for one, other in zip(positions(out), positions(whole / "out"), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -98,9 +98,9 @@ def test_what_cannot_be_streamed_is_said_at_its_line(
     shutil.copy(whole / "rows.csv", tmp_path)
     assert old in STREAMED
     (tmp_path / "study.toml").write_text(STREAMED.replace(old, new, 1))
-    shown = ocbnn("fit", tmp_path / "study.toml", "--out", tmp_path / "out")
-    assert message in shown.err
-    assert shown.code == 2
+    result = ocbnn("fit", tmp_path / "study.toml", "--out", tmp_path / "out")
+    assert message in result.err
+    assert result.code == 2
     assert not (tmp_path / "out").exists()
 
 
@@ -121,8 +121,8 @@ hidden = [3]
 {SVGD}
 """
     (tmp_path / "study.toml").write_text(text)
-    shown = ocbnn("fit", tmp_path / "study.toml", "--out", tmp_path / "out")
-    assert shown.code == 0, shown.err
+    result = ocbnn("fit", tmp_path / "study.toml", "--out", tmp_path / "out")
+    assert result.code == 0, result.err
     model = library.load(tmp_path / "out" / "model.ocbnn")
     assert model.classes_.tolist() == ["down", "up"]
     assert np.load(tmp_path / "out" / "rows" / "fitted_y.npy").dtype == "<U4"
@@ -192,7 +192,7 @@ def peak_of_fit(folder, name):
         "finally: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, "
         "file=sys.stderr)"
     )
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program, *words],
         env=os.environ,
         capture_output=True,
@@ -200,17 +200,17 @@ def peak_of_fit(folder, name):
         check=False,
         timeout=2400,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert completed.returncode == 0, completed.stderr[-2000:]
     unit = 2**30 if sys.platform == "darwin" else 2**20
-    return int(done.stderr.split()[-1]) / unit, json.loads(done.stdout)
+    return int(completed.stderr.split()[-1]) / unit, json.loads(completed.stdout)
 
 
 @pytest.mark.slow
 def test_a_file_is_fitted_in_little_memory(tmp_path):
     write_parquet(tmp_path / "rows.parquet", 200_000)
-    peak, found = peak_of_fit(tmp_path, "svgd")
+    peak, result = peak_of_fit(tmp_path, "svgd")
     assert peak < 2
-    assert found["rows"] == {"fitted": 180_000, "held_out": 20_000, "dropped": 0}
+    assert result["rows"] == {"fitted": 180_000, "held_out": 20_000, "dropped": 0}
 
 
 @pytest.mark.slow
@@ -218,10 +218,10 @@ def test_fifty_million_rows_are_fitted_in_two_gibibytes(tmp_path):
     # About 12 GB on disk: the table, its copy while it is read, and its numbers.
     write_parquet(tmp_path / "rows.parquet", 50_000_000)
     for name in PLANS:
-        peak, found = peak_of_fit(tmp_path, name)
+        peak, result = peak_of_fit(tmp_path, name)
         print(f"{name}: {peak:.2f} GiB at most")
         assert peak < 2, name
-        assert found["rows"]["fitted"] > 44_000_000
+        assert result["rows"]["fitted"] > 44_000_000
         shutil.rmtree(Path(tmp_path / name))
     (tmp_path / "rows.parquet").unlink()
 

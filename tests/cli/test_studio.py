@@ -45,11 +45,11 @@ def test_a_port_that_is_taken_is_named():
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("none.csv", "no such file"), ("data.txt", "none of them")]
+    ("name", "message"), [("none.csv", "no such file"), ("data.txt", "none of them")]
 )
-def test_what_cannot_be_opened_is_refused_first(tmp_path, name, said):
+def test_what_cannot_be_opened_is_refused_first(tmp_path, name, message):
     (tmp_path / "data.txt").write_text("x,y\n")
-    with pytest.raises(SettingError, match=said):
+    with pytest.raises(SettingError, match=message):
         studio.studio(tmp_path / name)
 
 

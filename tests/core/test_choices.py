@@ -15,10 +15,10 @@ CHOICES = ((1, 2, 3), (5, 6))
 
 def every_choice():
     """All ways to choose, with zeros for the numbers."""
-    found = np.zeros((6, 7))
-    for row, (a, b) in zip(found, itertools.product(range(3), range(2)), strict=True):
+    result = np.zeros((6, 7))
+    for row, (a, b) in zip(result, itertools.product(range(3), range(2)), strict=True):
         row[1 + a] = row[5 + b] = 1.0
-    return found
+    return result
 
 
 ends = st.sampled_from([-np.inf, -1.0, 0.0, 0.2, 0.5, 1.0, 1.5, np.inf])
@@ -61,9 +61,9 @@ def test_points_of_every_kind_choose_one_of_each_group(upper):
         np.array([2.0, 0, 0, 1, -np.inf, 0, 0]), np.array([3.0, 0, 0, 1, np.inf, 1, 1]),
         rows, np.random.default_rng(1), 500, CHOICES,
     )  # fmt: skip
-    for found in (points, pool, moved):
-        assert are_choices(found, CHOICES).all()
-        assert len(np.unique(found[:, 0])) > 20
+    for result in (points, pool, moved):
+        assert are_choices(result, CHOICES).all()
+        assert len(np.unique(result[:, 0])) > 20
     assert (points[:, [1, 3, 5, 6]].mean(axis=0) > 0.15).all()
     assert (points[:, 2].mean() > 0.15) == (upper == 1.0)
     assert (moved[:, 3] == 1).all()

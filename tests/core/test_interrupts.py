@@ -41,25 +41,25 @@ def test_an_interrupt_that_fell_into_a_callback_is_given_again():
 
 
 def test_other_errors_are_told_as_before(monkeypatch):
-    told = []
-    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    messages = []
+    monkeypatch.setattr(sys, "unraisablehook", messages.append)
     with kept_interrupts():
         Callback(ValueError())
-    assert [one.exc_type for one in told] == [ValueError]
-    assert sys.unraisablehook == told.append
+    assert [one.exc_type for one in messages] == [ValueError]
+    assert sys.unraisablehook == messages.append
 
 
 def test_other_threads_leave_the_hook_alone():
-    before, seen = sys.unraisablehook, []
+    before, calls = sys.unraisablehook, []
 
     def look():
         with kept_interrupts():
-            seen.append(sys.unraisablehook)
+            calls.append(sys.unraisablehook)
 
     thread = threading.Thread(target=look)
     thread.start()
     thread.join(timeout=10)
-    assert seen == [before]
+    assert calls == [before]
 
 
 def press():
@@ -95,9 +95,9 @@ def test_pythons_own_handler_is_back_afterwards():
 
 
 def test_a_handler_of_the_callers_own_is_left_alone():
-    heard, stop = [], StopRequest()
-    signal.signal(signal.SIGINT, lambda *_: heard.append("mine"))
+    received, stop = [], StopRequest()
+    signal.signal(signal.SIGINT, lambda *_: received.append("mine"))
     with interrupts_ask(stop):
         press()
         assert not stop.is_set()
-    assert heard == ["mine"]
+    assert received == ["mine"]

@@ -97,19 +97,19 @@ def test_a_certificate_agrees_with_every_level_and_no_mixture_refutes_it(
     )
     top = model.sample_functions(grid, model.draws_.size).max(axis=1)
     edge = float(np.median(top))
-    found = ocbnn.certify(model, f"low: if -2 <= x <= 2 then y <= {edge}")
-    (low,) = found
+    certificate = ocbnn.certify(model, f"low: if -2 <= x <= 2 then y <= {edge}")
+    (low,) = certificate
     assert 0.05 < low.holds < 0.95
     assert low.undecided < 0.02
     assert np.all(top[low.status[0] == 1] <= edge + 1e-5)
     assert np.all(top[low.status[0] == -1] >= edge - 1e-2)
     shown = np.array([one.x for one in low.counterexamples])
     assert are_choices(shown, model.schema_.choices).all()
-    page = " ".join(str(found).split())
+    page = " ".join(str(certificate).split())
     assert "clinic is any of east, north, west" in page
     assert "clinic=" not in page.replace("`clinic=", "")
     path = tmp_path / "low.json"
-    found.save(path)
+    certificate.save(path)
     ocbnn.verify(path, model)
     # An input between two levels is none, and shows nothing.
     content = json.loads(path.read_text())
@@ -198,21 +198,21 @@ def test_what_is_no_choice_is_refused():
 
 
 def test_pictures_show_nothing_between_the_values_of_a_category(model, monkeypatch):
-    seen = []
+    calls = []
     known = model.fitted_.answering.functions
-    keep = lambda X, *rest: seen.append(X) or known(X, *rest)
+    keep = lambda X, *rest: calls.append(X) or known(X, *rest)
     monkeypatch.setattr(
         type(model.fitted_.answering), "functions", lambda _, *a: keep(*a)
     )
     model.plot()
     model.plot(along="clinic=north")
-    assert len(seen) > 1
-    for X in seen:
+    assert len(calls) > 1
+    for X in calls:
         assert are_choices(X, model.schema_.choices).all()
-    assert {*seen[-1][:, 2]} == {0.0, 1.0}
+    assert {*calls[-1][:, 2]} == {0.0, 1.0}
 
 
 def test_what_is_said_about_places_names_the_category(model):
-    said = str(model.report())
-    assert "x, clinic (east, north, west) -> y" in said
-    assert " clinic=" not in said.replace("`clinic=", "")
+    text = str(model.report())
+    assert "x, clinic (east, north, west) -> y" in text
+    assert " clinic=" not in text.replace("`clinic=", "")

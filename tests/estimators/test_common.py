@@ -32,8 +32,8 @@ def checks():
     """
     found, names = [], set()
     for kind in (OCBNNRegressor, OCBNNClassifier):
-        made = kind(hidden=(10,), inference=PLAN, random_state=0)
-        for estimator, check in estimator_checks_generator(made):
+        model = kind(hidden=(10,), inference=PLAN, random_state=0)
+        for estimator, check in estimator_checks_generator(model):
             name = check.func.__name__
             marks = [pytest.mark.slow] if name in names | LONG else []
             label = f"{kind.__name__}-{name}"

@@ -44,10 +44,10 @@ def used(model):
 def test_another_threshold_compiles_nothing_and_changes_the_fit():
     first = fitted("if 2 <= x <= 3 then y >= 0.5")
     before = used(first)
-    with compilations() as asked:
+    with compilations() as compiled:
         second = fitted("top: if 2.5 <= x <= 4 then y >= 2 [tolerance=0.2]")
         after = used(second)
-    assert asked == []
+    assert compiled == []
     at = np.array([[3.0]])
     assert first.predict(at) < 2.0 < second.predict(at) + 0.2
     assert "rule 'top'" in after
@@ -56,6 +56,6 @@ def test_another_threshold_compiles_nothing_and_changes_the_fit():
 
 
 def test_compilations_are_counted():
-    with compilations() as asked:
+    with compilations() as compiled:
         jax.jit(lambda x: x + 1.234)(np.float32(1.0))
-    assert asked
+    assert compiled

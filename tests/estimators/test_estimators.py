@@ -54,9 +54,9 @@ def test_a_fit_learns_the_data_and_obeys_the_rule_beyond_it(model):
     beyond = np.linspace(3, 5, 50)[:, None]
     share = (free.sample_functions(beyond) < 1).mean()
     assert share > 0.3
-    (told,) = free.check_rules(rules=model)
-    assert told.rule == check.rule
-    assert abs(told.violation - share) < 0.1
+    (checks,) = free.check_rules(rules=model)
+    assert checks.rule == check.rule
+    assert abs(checks.violation - share) < 0.1
     other = regressor(inputs=["z"], inference=SHORT).fit(X, Y)
     with pytest.raises(SettingError, match="has z -> y, the other x -> y"):
         other.check_rules(rules=model)
@@ -68,15 +68,15 @@ def test_rules_of_ones_own_are_checked_whether_fitted_with_or_not(model, tmp_pat
     assert model.check_rules(rules=model.rules_) == [own]
     high, low = "if 3 <= x <= 5 then y >= 1", "low: if 3 <= x <= 5 then y < 1"
     rules = [high, ocbnn.rule(low)]
-    told = model.check_rules(rules=rules)
-    assert [one.rule for one in told] == [high, "low"]
-    assert told[0].violation < 0.01
-    assert told[0].violation + told[1].violation == pytest.approx(1.0)
+    checks = model.check_rules(rules=rules)
+    assert [one.rule for one in checks] == [high, "low"]
+    assert checks[0].violation < 0.01
+    assert checks[0].violation + checks[1].violation == pytest.approx(1.0)
     bound = ocbnn.bind(ocbnn.rule(low), model.schema_)
-    assert model.check_rules(rules=bound) == [told[1]]
+    assert model.check_rules(rules=bound) == [checks[1]]
     model.save(tmp_path / "m", data=False)
     back = ocbnn.load(tmp_path / "m")
-    assert back.check_rules(rules=low)[0].violation == told[1].violation
+    assert back.check_rules(rules=low)[0].violation == checks[1].violation
     assert back.check_rules(rules=[]) == []
     with pytest.raises(RegionError, match="there are no data"):
         back.check_rules(rules="y < 9 [sampler=like-data]")

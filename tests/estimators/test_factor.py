@@ -29,11 +29,11 @@ def test_a_function_that_obeys_costs_nothing_and_one_that_does_not_costs_much():
 
 
 def test_it_is_the_same_term_as_that_of_a_model_with_the_same_points():
-    made = factor(y=X[:, 0] ** 2)
-    (band, _) = made.terms
+    model = factor(y=X[:, 0] ** 2)
+    (band, _) = model.terms
     f = lambda xs: jnp.sin(3.0 * xs) + 2.0
     expected = band.log_g(band.points, f(band.points), lambda x: f(x[None])[0])
-    assert made.parts(f)["band"] == expected
+    assert model.parts(f)["band"] == expected
 
 
 def test_a_key_places_fresh_points():

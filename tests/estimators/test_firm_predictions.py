@@ -44,7 +44,7 @@ def saying(model, values):
 
 
 def classifier(*rules):
-    made = OCBNNClassifier(
+    model = OCBNNClassifier(
         rules,
         hidden=(2,),
         inference=SPREAD,
@@ -52,7 +52,7 @@ def classifier(*rules):
         standardize=False,
         inputs=["x", "z"],
     )
-    return saying(made.fit(X, LABELS, refine=False), TORN)
+    return saying(model.fit(X, LABELS, refine=False), TORN)
 
 
 @pytest.fixture(scope="module")
@@ -90,10 +90,10 @@ def test_scores_tables_and_pictures_tell_the_class_that_is_predicted(torn, tmp_p
     assert [row["y_predicted"] for row in rows] == ["c", "a", "a"]
     assert float(rows[2]["y_probability_c"]) == pytest.approx(0.49, abs=1e-5)
     shown = Rows(X, LABELS, torn.schema_, 0, np.arange(24))
-    seen = window(View(along=["x", "z"]), shown)
-    found = predictions_in_view(torn, seen)
-    inside = np.broadcast_to(seen.axes[0] >= 0, np.shape(found["predicted"]))
-    assert (np.array(found["predicted"]) == np.where(inside, 0, 2)).all()
+    viewport = window(View(along=["x", "z"]), shown)
+    result = predictions_in_view(torn, viewport)
+    inside = np.broadcast_to(viewport.axes[0] >= 0, np.shape(result["predicted"]))
+    assert (np.array(result["predicted"]) == np.where(inside, 0, 2)).all()
 
 
 def test_a_picture_of_the_classes_is_painted_with_those_that_are_predicted(torn):
@@ -128,7 +128,7 @@ def test_where_firm_rules_leave_no_class_the_most_probable_is_told_with_a_warnin
 @pytest.fixture(scope="module")
 def sided():
     rules = "gap: if x >= 0 then not (-1 <= y <= 1) [strength=firm, sampler=like-data]"
-    made = OCBNNRegressor(
+    model = OCBNNRegressor(
         rules,
         hidden=(2,),
         noise=0.1,
@@ -137,7 +137,7 @@ def sided():
         standardize=False,
         inputs=["x", "z"],
     )
-    return saying(made.fit(X, X[:, 0], refine=False), [[2.0], [3.0], [-6.0]])
+    return saying(model.fit(X, X[:, 0], refine=False), [[2.0], [3.0], [-6.0]])
 
 
 def test_a_mean_between_both_sides_of_a_firm_rule_is_not_predicted(sided):
@@ -151,9 +151,9 @@ def test_a_mean_between_both_sides_of_a_firm_rule_is_not_predicted(sided):
 
 def test_the_studio_shows_the_mean_that_is_predicted(sided):
     shown = Rows(X, X[:, :1], sided.schema_, 0, np.arange(24))
-    seen = window(View(along=["x", "z"]), shown)
-    told = np.array(predictions_in_view(sided, seen)["z"])
-    expected = sided.predict(seen.inputs).reshape(told.shape)
+    viewport = window(View(along=["x", "z"]), shown)
+    told = np.array(predictions_in_view(sided, viewport)["z"])
+    expected = sided.predict(viewport.inputs).reshape(told.shape)
     np.testing.assert_allclose(told, expected, rtol=1e-4)
 
 

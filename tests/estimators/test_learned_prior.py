@@ -44,15 +44,15 @@ def model():
 
 
 def test_relevance_finds_the_one_input_that_matters(model):
-    found = model.relevance_
-    assert found.inputs == ("x0", "x1", "x2")
-    assert found.shares.shape == (200, 3)
-    np.testing.assert_allclose(found.shares.sum(axis=1), 1)
-    assert found.order[0] == 1
-    assert found.median[1] > 0.5
-    assert found.lower[1] > max(found.median[0], found.median[2])
-    assert np.all(found.lower <= found.median)
-    assert np.all(found.median <= found.upper)
+    relevance = model.relevance_
+    assert relevance.inputs == ("x0", "x1", "x2")
+    assert relevance.shares.shape == (200, 3)
+    np.testing.assert_allclose(relevance.shares.sum(axis=1), 1)
+    assert relevance.order[0] == 1
+    assert relevance.median[1] > 0.5
+    assert relevance.lower[1] > max(relevance.median[0], relevance.median[2])
+    assert np.all(relevance.lower <= relevance.median)
+    assert np.all(relevance.median <= relevance.upper)
 
 
 def test_relevance_is_a_page_with_the_one_that_matters_most_first(model):
@@ -106,13 +106,13 @@ def test_a_model_comes_back_to_the_bit(model, tmp_path):
 def test_hyperpriors_of_ones_own_come_back_too(tmp_path):
     mine = LearnedScales(weights=2.0, relevance=0.5)
     plan = SVGD(particles=4, iterations=2)
-    made = estimator(weight_prior=mine, weight_scale=0.5, inference=plan).fit(X, Y)
-    made.save(tmp_path / "m")
+    model = estimator(weight_prior=mine, weight_scale=0.5, inference=plan).fit(X, Y)
+    model.save(tmp_path / "m")
     back = ocbnn.load(tmp_path / "m")
     assert back.weight_prior == mine
-    assert back.target_.network == made.target_.network
+    assert back.target_.network == model.target_.network
     assert back.target_.network.hyper == LearnedScales(1.0, 0.5, mine.spread, 0.5)
-    np.testing.assert_array_equal(back.predict(X), made.predict(X))
+    np.testing.assert_array_equal(back.predict(X), model.predict(X))
 
 
 def test_predictions_are_those_of_the_density_that_was_drawn_from(model):
@@ -148,25 +148,25 @@ def test_draws_are_certified_and_proofs_checked_once_more(model, tmp_path):
     ids=lambda plan: plan.label + " local" * getattr(plan, "local", False),
 )
 def test_every_algorithm_learns_scales(plan):
-    made = estimator(inference=plan).fit(X, Y)
-    assert np.isfinite(made.predict(X)).all()
-    assert made.relevance_.median.shape == (3,)
+    model = estimator(inference=plan).fit(X, Y)
+    assert np.isfinite(model.predict(X)).all()
+    assert model.relevance_.median.shape == (3,)
 
 
 def test_a_classifier_learns_what_matters():
     labels = np.where(X[:, 1] > 0, "high", "low")
-    made = OCBNNClassifier(
+    model = OCBNNClassifier(
         hidden=(5,), weight_prior="learned", inference=CHAINS, random_state=0
     )
-    assert made.fit(X, labels).score(X, labels) > 0.9
-    assert made.relevance_.order[0] == 1
+    assert model.fit(X, labels).score(X, labels) > 0.9
+    assert model.relevance_.order[0] == 1
 
 
 @pytest.mark.parametrize("held", ["", "strength=firm, "])
 def test_class_rules_that_scales_would_follow_to_infinity_are_refused(held):
     rule = "odd: if 3 <= x1 <= 4 then y in {{low}} [{}sampler=like-data, forbidden={}]"
     labels = np.where(X[:, 1] > 0, "high", "low")
-    made = OCBNNClassifier(
+    model = OCBNNClassifier(
         rule.format(held, 0.01),
         hidden=(5,),
         weight_prior="learned",
@@ -174,19 +174,19 @@ def test_class_rules_that_scales_would_follow_to_infinity_are_refused(held):
         random_state=0,
     )
     with pytest.raises(SettingError, match=r"'odd' rewards.*=0.01 .*\[forbidden=1\]"):
-        made.fit(X, labels, refine=False)
-    made.set_params(rules=rule.format(held, 1)).fit(X, labels, refine=False)
+        model.fit(X, labels, refine=False)
+    model.set_params(rules=rule.format(held, 1)).fit(X, labels, refine=False)
 
 
 def test_a_network_of_ones_own_learns_scales_and_says_why_it_has_no_relevance():
     module = eqx.nn.MLP(3, 1, 4, 1, key=jax.random.key(0))
-    made = estimator(network=module, inference=SVGD(particles=4, iterations=2))
-    made.fit(X, Y)
-    assert isinstance(made.target_.network, ScaledNetwork)
-    assert made.relevance_ is None
-    assert made.report().fitted["network"].startswith("EquinoxNetwork: ")
+    model = estimator(network=module, inference=SVGD(particles=4, iterations=2))
+    model.fit(X, Y)
+    assert isinstance(model.target_.network, ScaledNetwork)
+    assert model.relevance_ is None
+    assert model.report().fitted["network"].startswith("EquinoxNetwork: ")
     with pytest.raises(SettingError, match="this network is EquinoxNetwork"):
-        made.plot_relevance()
+        model.plot_relevance()
 
 
 def test_prior_functions_are_drawn_with_their_scales():
@@ -201,6 +201,6 @@ def test_rules_are_explained_and_conflicts_told(model):
 
 
 def test_hard_rules_choose_among_draws_with_scales():
-    made = estimator(rules=f"{RULE} [strength=hard]").fit(X, Y, refine=False)
-    assert made.held_ is not None
-    assert made.relevance_.shares.shape[1] == 3
+    model = estimator(rules=f"{RULE} [strength=hard]").fit(X, Y, refine=False)
+    assert model.held_ is not None
+    assert model.relevance_.shares.shape[1] == 3

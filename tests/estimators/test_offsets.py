@@ -78,8 +78,8 @@ def test_points_of_a_region_that_is_no_box_are_the_same_far_from_zero():
 def test_places_far_from_zero_are_told_with_the_digits_that_matter():
     model = fitted(x=1.75e9, y=1e12)
     never = "if 1750000000 <= x <= 1750000001 then y >= 2000000000000"
-    told = str(ocbnn.certify(model, never))
-    assert re.search(r"at x = 175000000[01](\.\d+)?\b", told)
+    text = str(ocbnn.certify(model, never))
+    assert re.search(r"at x = 175000000[01](\.\d+)?\b", text)
 
 
 def test_points_far_from_zero_do_not_collapse():

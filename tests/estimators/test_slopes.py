@@ -47,9 +47,9 @@ def test_a_fit_refuses_rules_whose_slopes_contradict_each_other():
     within = "if {} <= x0 <= {} and 0 <= x1 <= 100 then {}"
     parts = (0, 1, "y >= 2"), (3, 4, "y <= 1"), (0, 4, "y rises with x0")
     rules = [within.format(*part) for part in parts]
-    with pytest.raises(RuleError, match=r"from x0 = 1 to x0 = 3, at x1 = ") as found:
+    with pytest.raises(RuleError, match=r"from x0 = 1 to x0 = 3, at x1 = ") as caught:
         OCBNNRegressor(rules).fit(X, Y)
-    assert all(str(parse_rule(rule)) in str(found.value) for rule in rules)
+    assert all(str(parse_rule(rule)) in str(caught.value) for rule in rules)
 
 
 def test_the_check_counts_draws_whose_slopes_break_the_rule(follows):

@@ -105,9 +105,9 @@ def test_a_saved_model_keeps_the_rows_that_it_looked_at(models, tmp_path):
 
 
 def test_arviz_gets_all_but_the_likelihood(models):
-    found = models[1].to_arviz()
-    assert "f" in found.posterior
-    assert not hasattr(found, "log_likelihood")
+    result = models[1].to_arviz()
+    assert "f" in result.posterior
+    assert not hasattr(result, "log_likelihood")
 
 
 def test_numbers_that_are_missing_are_named(tmp_path):
@@ -153,6 +153,6 @@ def test_exact_algorithms_read_a_small_file_and_refuse_a_large_one(tmp_path):
 def test_moments_of_blocks_are_those_of_the_whole():
     rng = np.random.default_rng(0)
     whole = rng.normal([1e9, 0.0, 3.0], [1e-2, 1.0, 0.0], (1000, 3))
-    found = ColumnMoments.over([whole[:100], whole[100:101], whole[101:]])
-    np.testing.assert_allclose(found.mean, whole.mean(axis=0), rtol=1e-14, atol=1e-15)
-    np.testing.assert_allclose(found.scale, [*whole.std(axis=0)[:2], 1.0], rtol=1e-4)
+    result = ColumnMoments.over([whole[:100], whole[100:101], whole[101:]])
+    np.testing.assert_allclose(result.mean, whole.mean(axis=0), rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(result.scale, [*whole.std(axis=0)[:2], 1.0], rtol=1e-4)

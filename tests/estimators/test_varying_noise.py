@@ -26,7 +26,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def model(data):
-    made = OCBNNRegressor(
+    model = OCBNNRegressor(
         "y <= 3 [sampler=like-data]",
         hidden=(8,),
         activation="tanh",
@@ -35,14 +35,14 @@ def model(data):
         random_state=0,
         progress=False,
     )
-    return made.fit(*data)
+    return model.fit(*data)
 
 
 def test_the_noise_is_found_where_it_is_small_and_where_it_is_large(model):
     ends = np.array([[-0.8], [0.0], [0.8]])
-    found = model.sample_noise(ends, 400).mean(axis=0)
-    assert found.shape == (3,)
-    np.testing.assert_allclose(found, true_noise(ends[:, 0]), rtol=0.35)
+    noise = model.sample_noise(ends, 400).mean(axis=0)
+    assert noise.shape == (3,)
+    np.testing.assert_allclose(noise, true_noise(ends[:, 0]), rtol=0.35)
     assert model.noise_ is None
 
 

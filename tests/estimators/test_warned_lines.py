@@ -31,12 +31,12 @@ def made(rules, **settings):
 
 def told(act: Callable[[], object]) -> list[type[Warning]]:
     """Kinds of the warnings of one line, each of which must point at it."""
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         act()
-    places = {(one.filename, one.lineno) for one in said}
+    places = {(one.filename, one.lineno) for one in caught}
     assert places <= {(__file__, act.__code__.co_firstlineno)}
-    return [one.category for one in said]
+    return [one.category for one in caught]
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +78,9 @@ def test_checking_rules_warns_at_the_line_that_checks(model, tmp_path):
 def test_the_same_warning_is_told_once_for_each_line_that_asks(model, tmp_path):
     model.save(tmp_path / "m", data=False)
     back = ocbnn.load(tmp_path / "m")
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for _ in range(2):
             back.check_rules()
         back.check_rules()
-    assert len({one.lineno for one in said}) == len(said) == 2
+    assert len({one.lineno for one in caught}) == len(caught) == 2

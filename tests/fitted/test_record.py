@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 
 @pytest.fixture(scope="module")
 def model():
-    made = OCBNNRegressor(
+    model = OCBNNRegressor(
         LOW,
         hidden=(4,),
         noise=0.1,
@@ -30,7 +30,7 @@ def model():
         random_state=0,
         progress=False,
     )
-    return made.fit(X, Y)
+    return model.fit(X, Y)
 
 
 @pytest.fixture(scope="module")
@@ -58,14 +58,14 @@ def test_analyses_take_the_record_as_the_estimator_does(model, fitted):
     assert check_rules(fitted) == model.check_rules()
     rows = pd.DataFrame({"x": [2.5, 0.0]})
     assert check_rules(fitted, X=rows) == model.check_rules(X=rows.to_numpy())
-    found = explain(fitted, "low", refit=False)
-    assert str(found) == str(model.explain("low", refit=False))
+    explanations = explain(fitted, "low", refit=False)
+    assert str(explanations) == str(model.explain("low", refit=False))
     assert str(conflicts(fitted, progress=False)) == str(model.conflicts())
-    asked = {"draws": 5, "boxes": 64}
+    options = {"draws": 5, "boxes": 64}
     proofs = [
-        ocbnn.certify(one, "low", progress=False, **asked) for one in (model, fitted)
+        ocbnn.certify(one, "low", progress=False, **options) for one in (model, fitted)
     ]
-    proofs.append(model.certify("low", **asked))
+    proofs.append(model.certify("low", **options))
     first, *others = ({**one.to_dict()["rules"][0], "seconds": 0} for one in proofs)
     assert all(one == first for one in others)
     assert ocbnn.verify(proofs[0], fitted) is proofs[0]
@@ -105,8 +105,8 @@ def test_a_model_whose_fit_failed_is_not_the_one_before(model):
 
 def test_classes_are_told_as_they_were_given():
     labels = np.where(X[:, 0] > 0, 7, 3)
-    made = OCBNNClassifier(hidden=(4,), inference=CHAINS, random_state=0)
-    fitted = made.fit(X, labels).fitted_
+    model = OCBNNClassifier(hidden=(4,), inference=CHAINS, random_state=0)
+    fitted = model.fit(X, labels).fitted_
     assert fitted.given.labels.tolist() == [3, 7]
     assert fitted.observed([7, 3, 7]).tolist() == [1, 0, 1]
     with pytest.raises(DataError, match="does not know, '5'"):

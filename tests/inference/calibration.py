@@ -48,13 +48,13 @@ def rank_once(plan, likelihood, key):
     exact = empty.network.batch(truth.weights, X)
     noise = NOISE * jax.random.normal(key_noise, exact.shape)
     posterior = target(exact + noise, likelihood)
-    drawn = run(plan, posterior, key_run)
-    found = jax.vmap(lambda position: quantities(posterior, position))(drawn)
-    gap = found - jnp.mean(found, axis=0, keepdims=True)
+    draws = run(plan, posterior, key_run)
+    result = jax.vmap(lambda position: quantities(posterior, position))(draws)
+    gap = result - jnp.mean(result, axis=0, keepdims=True)
     likeness = jnp.mean(gap[1:] * gap[:-1], axis=0) / jnp.mean(gap**2, axis=0)
     # A population has more particles than ranks, so some of them are picked.
-    found = jax.random.permutation(key_pick, found)[:DRAWS]
-    lower = found < quantities(posterior, truth)[None]
+    result = jax.random.permutation(key_pick, result)[:DRAWS]
+    lower = result < quantities(posterior, truth)[None]
     return jnp.sum(lower, axis=0), likeness
 
 
@@ -78,8 +78,8 @@ def _ranks(plan, likelihood, keys):
 def ranks(plan, replicates, *, noise=NOISE, seed=0):
     """Ranks and likenesses (replicate, quantity), all replicates in one call."""
     keys = jax.random.split(jax.random.key(seed), replicates)
-    found = _ranks(plan, GaussianNoise.fixed(noise), keys)
-    return tuple(map(np.asarray, found))
+    rank_counts = _ranks(plan, GaussianNoise.fixed(noise), keys)
+    return tuple(map(np.asarray, rank_counts))
 
 
 def surprise(found):

@@ -54,11 +54,11 @@ def start(count, command, *, slurm=False):
 def finish(processes, seconds=300):
     """Exit codes, and what was written to stdout and stderr."""
     try:
-        said = [one.communicate(timeout=seconds) for one in processes]
+        outputs = [one.communicate(timeout=seconds) for one in processes]
     finally:
         for one in processes:
             one.kill()
-    return [(p.returncode, *pair) for p, pair in zip(processes, said, strict=True)]
+    return [(p.returncode, *pair) for p, pair in zip(processes, outputs, strict=True)]
 
 
 def problems():
@@ -95,11 +95,11 @@ def main(name, folder, out, victim=None):
     if victim == number:
         threading.Thread(target=_die_after_a_save, args=[folder], daemon=True).start()
     try:
-        drawn = draw(name, folder)
+        draws = draw(name, folder)
     except LostProcessError as error:
         print(error, file=sys.stderr, flush=True)
         os._exit(LOST)
-    np.savez(f"{out}-{number}.npz", *jax.tree.leaves(drawn.positions))
+    np.savez(f"{out}-{number}.npz", *jax.tree.leaves(draws.positions))
 
 
 def _die_after_a_save(folder):

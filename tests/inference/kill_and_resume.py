@@ -85,8 +85,8 @@ def kill_often(kills, seed, size, names=NAMES):
             # Each algorithm in turn has its share of what is left.
             turn = [n for n in names for _ in range(-(-kills // len(names)))]
             while killed.total() < kills:
-                wanted = turn[killed.total()]
-                place = _kill_once(start, rng, names[names.index(wanted) :])
+                expected = turn[killed.total()]
+                place = _kill_once(start, rng, names[names.index(expected) :])
                 if place == "finished":
                     break
                 killed[place] += 1

@@ -34,7 +34,7 @@ def differences(*names, folder=None):
         "XLA_FLAGS": f"{usual} {flags}",
         "JAX_ENABLE_X64": "1",
     }
-    done = subprocess.run(
+    completed = subprocess.run(
         command,
         env=environment,
         capture_output=True,
@@ -42,18 +42,18 @@ def differences(*names, folder=None):
         check=False,
         timeout=2400,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    assert completed.returncode == 0, completed.stderr[-2000:]
+    return json.loads(completed.stdout.splitlines()[-1])
 
 
 def main(folder, *names):
     """Run plans by name and print what was found."""
     assert len(jax.devices()) == DEVICES
     runs = [name for name in names if name != "model"]
-    found = {name: run(*problems()[name], folder) for name in runs}
+    result = {name: run(*problems()[name], folder) for name in runs}
     if "model" in names:
-        found["model"] = {"gap": model_gap()}
-    print(json.dumps(found))
+        result["model"] = {"gap": model_gap()}
+    print(json.dumps(result))
 
 
 def problems():
@@ -86,10 +86,10 @@ def run(plan, density, folder):
     here = sample(plan, density, key, threads=1)
     there = sample(plan, density, key, devices="all")
     mesh = lay_out(plan, density, "all").mesh
-    found = {"gap": gap(here, there), "mesh": dict(mesh.shape)}
+    result = {"gap": gap(here, there), "mesh": dict(mesh.shape)}
     if folder:
-        found["resumed"] = gap(here, resumed(plan, density, key, folder))
-    return found
+        result["resumed"] = gap(here, resumed(plan, density, key, folder))
+    return result
 
 
 def gap(here, there):
@@ -110,9 +110,9 @@ def resumed(plan, density, key, folder):
             continue
         raise AssertionError("the run was to be cut short, and came to its end")
     ear = Ear()
-    drawn = again(2, ear)
+    draws = again(2, ear)
     assert 0 < ear.before < plan.chains * (plan.warmup + plan.draws)
-    return drawn
+    return draws
 
 
 class CrashLater(CrashAfter):

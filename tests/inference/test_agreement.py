@@ -60,20 +60,20 @@ def values(target, positions, inputs=ASKED):
 
 def mean_and_error(plan, target):
     """Mean function and its standard error, by whichever estimate is larger."""
-    drawn = values(target, sample(plan, target, jax.random.key(0)).positions)
-    size = ess_bulk(drawn)
+    draws = values(target, sample(plan, target, jax.random.key(0)).positions)
+    size = ess_bulk(draws)
     assert size.min() > 50
-    within = drawn.var(axis=(0, 1)) / size
+    within = draws.var(axis=(0, 1)) / size
     # Particles of one population have much in common that no draw of it can show.
-    between = drawn.mean(axis=1).var(axis=0, ddof=1) / len(drawn)
+    between = draws.mean(axis=1).var(axis=0, ddof=1) / len(draws)
     error = np.sqrt(np.maximum(within, between))
-    print(plan, *map(np.array2string, (drawn.mean(axis=(0, 1)), error, size)), sep="\n")
-    return drawn.mean(axis=(0, 1)), error
+    print(plan, *map(np.array2string, (draws.mean(axis=(0, 1)), error, size)), sep="\n")
+    return draws.mean(axis=(0, 1)), error
 
 
 def assert_agree(target, *plans):
-    found = [mean_and_error(plan, target) for plan in plans]
-    for (mean, error), (other, other_error) in combinations(found, 2):
+    result = [mean_and_error(plan, target) for plan in plans]
+    for (mean, error), (other, other_error) in combinations(result, 2):
         assert np.all(np.abs(mean - other) < 4.5 * np.hypot(error, other_error))
 
 
@@ -85,9 +85,9 @@ def rough(side):
 def test_every_density_that_is_compared_can_be_drawn_from():
     few = SMC(particles=8, moves=1, steps=2, polish=1, chains=2)
     for side in SIDES:
-        drawn = sample(few, fig2_right(side), jax.random.key(0))
-        assert np.isfinite(drawn.log_evidence).all()
-        assert np.isfinite(values(fig2_right(side), drawn.positions)).all()
+        draws = sample(few, fig2_right(side), jax.random.key(0))
+        assert np.isfinite(draws.log_evidence).all()
+        assert np.isfinite(values(fig2_right(side), draws.positions)).all()
 
 
 @pytest.mark.slow

@@ -48,26 +48,26 @@ def _never_reject(key, start, logdensity, tuning, *, is_early):
 
 
 def test_true_functions_rank_evenly_among_the_draws_of_adapted_hmc():
-    found, likeness = ranks(SHORT_HMC, SHORT)
+    rank_counts, likeness = ranks(SHORT_HMC, SHORT)
     assert np.all(likeness.mean(axis=0) < 0.15)
-    assert np.all(surprise(found) > ALARM)
+    assert np.all(surprise(rank_counts) > ALARM)
 
 
 def test_ranks_are_uneven_where_the_noise_is_wrong_by_half():
-    found, _ = ranks(SHORT_HMC, SHORT, noise=1.5 * NOISE)
-    assert np.any(surprise(found) < ALARM)
+    rank_counts, _ = ranks(SHORT_HMC, SHORT, noise=1.5 * NOISE)
+    assert np.any(surprise(rank_counts) < ALARM)
 
 
 def test_ranks_are_uneven_where_no_move_is_ever_rejected():
-    found, _ = ranks(Reckless(step_size=0.2, thin=50, **CHAIN), SHORT)
-    assert np.any(surprise(found) < ALARM)
+    rank_counts, _ = ranks(Reckless(step_size=0.2, thin=50, **CHAIN), SHORT)
+    assert np.any(surprise(rank_counts) < ALARM)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLANS)
 def test_true_functions_rank_evenly_among_the_draws_of(name):
     plan = PLANS[name]
-    found, likeness = ranks(plan, LONG, seed=1 + list(PLANS).index(name))
+    rank_counts, likeness = ranks(plan, LONG, seed=1 + list(PLANS).index(name))
     if plan.is_chain:
         assert np.all(likeness.mean(axis=0) < 0.15)
-    assert np.all(surprise(found) > ALARM)
+    assert np.all(surprise(rank_counts) > ALARM)

@@ -69,27 +69,27 @@ def cut_short(folder, moves, plan=None):
 
 @pytest.mark.parametrize("plan", [*PLANS, *SLOW_PLANS], ids=lambda plan: plan.label)
 def test_a_run_that_was_cut_short_ends_with_the_same_bits(plan, tmp_path, monkeypatch):
-    whole = run(None, plan)
+    complete = run(None, plan)
     monkeypatch.setattr(lane, "_CHUNK_SECONDS", 0.0)
     for moves in (3, 5, 5):
         with pytest.raises(CrashError):
             run(tmp_path / "run", plan, progress=CrashAfter(moves))
-    heard = []
+    received = []
 
     class Ear(Quiet):
         def advance(self, count, note):
-            heard.append((count, note))
+            received.append((count, note))
 
     again = run(tmp_path / "run", plan, progress=Ear())
-    assert heard[0][0] >= 3
-    assert heard[0][1].startswith("resumed at ")
-    assert bits(again) == bits(whole)
+    assert received[0][0] >= 3
+    assert received[0][1].startswith("resumed at ")
+    assert bits(again) == bits(complete)
     assert not again.interrupted
     # Finished: read, and not run.
     monkeypatch.setattr(lane.Lane, "compile", None)
     monkeypatch.setattr(lane.Lane, "run", None)
     read = run(tmp_path / "run", plan)
-    assert bits(read) == bits(whole)
+    assert bits(read) == bits(complete)
     assert 0 < read.seconds <= again.seconds
 
 
@@ -120,7 +120,7 @@ def test_a_power_cut_at_any_call_of_the_disk_loses_nothing(
     short_chunks, tmp_path, monkeypatch
 ):
     plan, cuts = Walk(chains=1, warmup=2, draws=3), 0
-    whole = run(None, plan)
+    complete = run(None, plan)
     for allowed in range(1, 40):
         left = [allowed]
 
@@ -141,10 +141,10 @@ def test_a_power_cut_at_any_call_of_the_disk_loses_nothing(
             except _PowerCut:
                 cuts += 1
                 continue
-        assert bits(done) == bits(whole)
+        assert bits(done) == bits(complete)
         break
     assert cuts > 6
-    assert bits(run(tmp_path / "run", plan)) == bits(whole)
+    assert bits(run(tmp_path / "run", plan)) == bits(complete)
 
 
 def test_what_a_killed_process_left_half_written_is_removed(tmp_path, short_chunks):
@@ -179,7 +179,7 @@ def _other_target(change):
 
 
 @pytest.mark.parametrize(
-    ("plan", "target", "key", "said"),
+    ("plan", "target", "key", "message"),
     [
         (Walk(draws=7), None, KEY, r"plan\.draws is 7 here and 6 there"),
         (Walk(scale=2.0), None, KEY, r"plan\.scale is 2\.0 here and 1\.0 there"),
@@ -192,11 +192,13 @@ def _other_target(change):
     ],
 )
 def test_the_folder_of_another_run_is_refused_and_the_error_says_what_differs(
-    plan, target, key, said, tmp_path, short_chunks
+    plan, target, key, message, tmp_path, short_chunks
 ):
     first = _other_target(None)
     run(tmp_path, target=first)
-    with pytest.raises(CheckpointError, match=rf"holds another run: .*{said}") as error:
+    with pytest.raises(
+        CheckpointError, match=rf"holds another run: .*{message}"
+    ) as error:
         run(tmp_path, plan, _other_target(target), key)
     assert "Name another folder, or remove this one" in str(error.value)
     run(tmp_path, target=first)
@@ -220,12 +222,12 @@ def test_a_run_in_another_precision_is_another_run(tmp_path):
 
 
 def test_other_versions_are_a_warning(tmp_path, short_chunks):
-    whole = run()
+    complete = run()
     cut_short(tmp_path, 5)
     text = (tmp_path / "run.json").read_text()
     (tmp_path / "run.json").write_text(text.replace('"python": "', '"python": "2.'))
     with pytest.warns(CheckpointWarning, match="begun elsewhere: python is "):
-        assert bits(run(tmp_path)) == bits(whole)
+        assert bits(run(tmp_path)) == bits(complete)
 
 
 def test_a_folder_of_something_else_is_never_touched(tmp_path):
@@ -243,7 +245,7 @@ def test_a_folder_of_something_else_is_never_touched(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "said"),
+    ("file", "content", "message"),
     [
         ("run.json", b"{", "does not describe a run"),
         ("run.json", b'{"format": "ocbnn run", "version": 99, "run": {}, '
@@ -253,22 +255,22 @@ def test_a_folder_of_something_else_is_never_touched(tmp_path):
         ("chain-1/state.ocbnn", b"", "cannot go on: "),
     ],
 )  # fmt: skip
-def test_a_damaged_folder_is_refused(file, content, said, tmp_path, short_chunks):
+def test_a_damaged_folder_is_refused(file, content, message, tmp_path, short_chunks):
     cut_short(tmp_path, 10)
     if content is None:
         (tmp_path / file).unlink()
     else:
         (tmp_path / file).write_bytes(content)
-    with pytest.raises(CheckpointError, match=said):
+    with pytest.raises(CheckpointError, match=message):
         run(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("document", "arrays", "said"),
+    ("document", "arrays", "message"),
     [
         ({}, {}, '"warmed" must be a whole number'),
         ({"warmed": 0, "drawn": 0, "blocks": 0, "seconds": "x"}, {}, '"seconds" must'),
-        ({"warmed": 9, "drawn": 0, "blocks": 0, "seconds": 1}, {}, "speaks of 0 and 9"),
+        ({"warmed": 9, "drawn": 0, "blocks": 0, "seconds": 1}, {}, "says 0 and 9"),
         ({"warmed": 0, "drawn": 0, "blocks": 0, "seconds": 1}, {}, "is missing"),
         (
             {"warmed": 0, "drawn": 0, "blocks": 0, "seconds": 1},
@@ -278,16 +280,16 @@ def test_a_damaged_folder_is_refused(file, content, said, tmp_path, short_chunks
     ],
 )
 def test_a_state_that_does_not_fit_is_refused(
-    document, arrays, said, tmp_path, short_chunks
+    document, arrays, message, tmp_path, short_chunks
 ):
     cut_short(tmp_path, 10)
     write_bundle(tmp_path / "chain-0" / "state.ocbnn", document, arrays)
-    with pytest.raises(CheckpointError, match=said):
+    with pytest.raises(CheckpointError, match=message):
         run(tmp_path)
 
 
 def test_two_at_once_are_refused(tmp_path, short_chunks):
-    whole, refused = run(), []
+    complete, refused = run(), []
 
     class Second(Quiet):
         def advance(self, count, note):
@@ -296,7 +298,7 @@ def test_two_at_once_are_refused(tmp_path, short_chunks):
                 with pytest.raises(CheckpointError, match=f"by process {os.getpid()} "):
                     run(tmp_path)
 
-    assert bits(run(tmp_path, progress=Second())) == bits(whole)
+    assert bits(run(tmp_path, progress=Second())) == bits(complete)
     assert refused
 
 
@@ -361,23 +363,23 @@ class _NoSpace:
 
 
 def test_a_full_disk_is_told_once_and_nothing_is_lost(tmp_path, short_chunks):
-    whole = run()
-    with _NoSpace(3), warnings.catch_warnings(record=True) as said:
+    complete = run()
+    with _NoSpace(3), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        assert bits(run(tmp_path)) == bits(whole)
-    texts = [str(one.message) for one in said]
+        assert bits(run(tmp_path)) == bits(complete)
+    texts = [str(one.message) for one in caught]
     assert len(texts) == 2
     assert "could not be saved" in texts[0]
     assert "File too large" in texts[0]
     assert "the last part of the run is not saved" in texts[1]
     # There is room again.
-    assert bits(run(tmp_path)) == bits(whole)
+    assert bits(run(tmp_path)) == bits(complete)
 
 
 def test_saving_is_tried_again(tmp_path, short_chunks):
     # One chain: of two, one could end while the disk is full.
     plan, disk = Walk(chains=1), _NoSpace(900)
-    whole = run(None, plan)
+    complete = run(None, plan)
 
     class Mended(Quiet):
         done = 0
@@ -389,24 +391,24 @@ def test_saving_is_tried_again(tmp_path, short_chunks):
             if self.done == 8:
                 disk.__exit__()
 
-    with pytest.warns(CheckpointWarning, match="could not be saved") as said:
-        assert bits(run(tmp_path, plan, progress=Mended())) == bits(whole)
-    assert len(said) == 1
+    with pytest.warns(CheckpointWarning, match="could not be saved") as caught:
+        assert bits(run(tmp_path, plan, progress=Mended())) == bits(complete)
+    assert len(caught) == 1
     assert (tmp_path / "chain-0" / "state.ocbnn").exists()
-    assert bits(run(tmp_path, plan)) == bits(whole)
+    assert bits(run(tmp_path, plan)) == bits(complete)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc")
 def test_a_folder_that_cannot_be_made_is_a_warning():
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         draws = run("/proc/self/fdinfo/run")
     assert bits(draws) == bits(run())
-    assert ["could not be saved" in str(one.message) for one in said] == [True, False]
+    assert ["could not be saved" in str(one.message) for one in caught] == [True, False]
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"checkpoint": 3}, "checkpoint must name a folder, got 3"),
         ({"checkpoint": ""}, "checkpoint must name a folder"),
@@ -414,8 +416,8 @@ def test_a_folder_that_cannot_be_made_is_a_warning():
         ({"checkpoint": "x", "every": float("nan")}, "every must be a number"),
     ],
 )
-def test_settings_are_checked(settings, said, as_users_run_it):
-    with pytest.raises(SettingError, match=said):
+def test_settings_are_checked(settings, message, as_users_run_it):
+    with pytest.raises(SettingError, match=message):
         sample(Walk(), known_gaussian(), KEY, **settings)
 
 

@@ -10,9 +10,9 @@ def test_a_plan_is_taken_as_it_is_and_a_name_for_its_plan():
     plan = NUTS(draws=7)
     assert choose(plan, rows=10, weights=10).plan is plan
     for name, kind in PLANS.items():
-        made = choose(name.upper(), rows=10, weights=10)
-        assert type(made.plan) is kind
-        assert made.reason == ""
+        choice = choose(name.upper(), rows=10, weights=10)
+        assert type(choice.plan) is kind
+        assert choice.reason == ""
 
 
 @pytest.mark.parametrize(
@@ -20,26 +20,26 @@ def test_a_plan_is_taken_as_it_is_and_a_name_for_its_plan():
     [(6, 31, NUTS), (300, 400, MCLMC), (5_000, 10_000, MCLMC)],
 )
 def test_auto_warms_up_a_sampler_that_suits_the_size(rows, weights, sampler):
-    made = choose("auto", rows=rows, weights=weights)
-    assert isinstance(made.plan, WarmStart)
-    assert isinstance(made.plan.sampler, sampler)
-    assert f"{weights:,} weights and {rows:,} rows" in made.reason
-    assert made.batch_size is None
+    choice = choose("auto", rows=rows, weights=weights)
+    assert isinstance(choice.plan, WarmStart)
+    assert isinstance(choice.plan.sampler, sampler)
+    assert f"{weights:,} weights and {rows:,} rows" in choice.reason
+    assert choice.batch_size is None
 
 
 def test_auto_takes_batches_when_all_rows_are_too_many():
-    made = choose("auto", rows=125_000, weights=42_602)
-    assert isinstance(made.plan, SGHMC)
-    assert made.batch_size == 512
+    choice = choose("auto", rows=125_000, weights=42_602)
+    assert isinstance(choice.plan, SGHMC)
+    assert choice.batch_size == 512
 
 
 def test_auto_keeps_both_sides_of_a_box_where_that_can_be_afforded():
-    made = choose("auto", rows=6, weights=31, has_sides=True)
-    assert isinstance(made.plan, SMC)
-    assert "several sides" in made.reason
+    choice = choose("auto", rows=6, weights=31, has_sides=True)
+    assert isinstance(choice.plan, SMC)
+    assert "several sides" in choice.reason
     large = choose("auto", rows=300, weights=400, has_sides=True)
     assert isinstance(large.plan, WarmStart)
-    assert "do not rely on how many draws are where" in large.reason
+    assert "do not rely on the share of draws on each side" in large.reason
 
 
 @pytest.mark.parametrize("wrong", ["nutz", 3, None, NUTS])

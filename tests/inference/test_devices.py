@@ -25,12 +25,12 @@ MESHES = {
 
 def check(*names, folder=None):
     """What was found, name by name."""
-    found = differences(*names, folder=folder)
-    assert found.keys() == set(names)
-    for name, one in found.items():
+    result = differences(*names, folder=folder)
+    assert result.keys() == set(names)
+    for name, one in result.items():
         assert one.get("mesh") == MESHES.get(name), name
         assert one["gap"] < 1e-6, name
-    return found
+    return result
 
 
 def test_eight_devices_draw_what_one_draws():
@@ -39,8 +39,8 @@ def test_eight_devices_draw_what_one_draws():
 
 @pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_devices(tmp_path):
-    found = check("chains", folder=str(tmp_path / "run"))
-    assert found["chains"]["resumed"] < 1e-6
+    result = check("chains", folder=str(tmp_path / "run"))
+    assert result["chains"]["resumed"] < 1e-6
 
 
 @pytest.mark.slow
@@ -55,11 +55,11 @@ def test_rows_in_files_are_read_for_all_devices():
 
 
 def test_one_processor_needs_no_mesh():
-    made = target((1, 2, 1), 4, activation="tanh")
+    density = target((1, 2, 1), 4, activation="tanh")
     for plan in (HMC(), SVGD()):
-        layout = lay_out(plan, made)
+        layout = lay_out(plan, density)
         assert layout.mesh is None
-        assert not layout.is_abreast
+        assert not layout.is_vectorised
 
 
 def test_small_problems_stay_on_the_processor():
@@ -78,10 +78,10 @@ def test_small_problems_stay_on_the_processor():
 
 
 def test_devices_that_are_not_there_are_refused_with_a_hint():
-    made = target((1, 2, 1), 4, activation="tanh")
+    density = target((1, 2, 1), 4, activation="tanh")
     many = len(jax.devices()) + 1
     with pytest.raises(SettingError, match=f"devices={many} asks for {many} devices"):
-        sample(HMC(), made, jax.random.key(0), devices=many)
+        sample(HMC(), density, jax.random.key(0), devices=many)
     with pytest.raises(SettingError, match="finds no such device here"):
         chosen_devices("tpu")
     for wrong in (0, -1, 2.5, [], ["cpu"], True, {}):
@@ -90,9 +90,9 @@ def test_devices_that_are_not_there_are_refused_with_a_hint():
 
 
 def test_devices_can_be_named_or_given():
-    everyone = jax.devices()
-    assert chosen_devices(None) == everyone[:1]
-    assert chosen_devices("all") == everyone
+    all_devices = jax.devices()
+    assert chosen_devices(None) == all_devices[:1]
+    assert chosen_devices("all") == all_devices
     assert chosen_devices("cpu") == jax.devices("cpu")[:1]
-    assert chosen_devices(everyone) == everyone
-    assert chosen_devices(1) == everyone[:1]
+    assert chosen_devices(all_devices) == all_devices
+    assert chosen_devices(1) == all_devices[:1]

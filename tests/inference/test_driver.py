@@ -184,7 +184,7 @@ class _Runaway(Faulty):
 
 def test_particles_that_are_lost_name_the_part():
     plan = SVGD(particles=5, iterations=200, learning_rate=0.3)
-    with pytest.raises(InferenceError, match=r"SVGD came to a place.*«cliff»"):
+    with pytest.raises(InferenceError, match=r"SVGD reached a position.*«cliff»"):
         sample(plan, _Runaway(*_leaves(), edge=0.5), KEY)
 
 
@@ -237,18 +237,18 @@ def test_progress_of_unknown_length_promises_no_time(capsys, monkeypatch):
 
 
 def test_a_population_is_seen_on_its_way():
-    seen = []
+    calls = []
 
     class Watching(Quiet):
         def see(self, target, positions):
-            seen.append(np.asarray(positions))
+            calls.append(np.asarray(positions))
 
     plan = SMC(particles=50, chains=1)
     draws = sample(plan, known_gaussian(), KEY, progress=Watching())
-    assert len(seen) > 1
-    assert {one.shape for one in seen} == {(1, 1, 50, 2)}
-    last = np.asarray(draws.positions).reshape(seen[-1].shape)
-    np.testing.assert_array_equal(seen[-1], last)
+    assert len(calls) > 1
+    assert {one.shape for one in calls} == {(1, 1, 50, 2)}
+    last = np.asarray(draws.positions).reshape(calls[-1].shape)
+    np.testing.assert_array_equal(calls[-1], last)
 
 
 def test_progress_on_a_terminal_is_one_bar(monkeypatch, capsys):
@@ -353,17 +353,17 @@ def test_the_driver_runs_a_users_own_algorithm():
 
 
 def test_several_runs_share_one_bar():
-    said = []
+    messages = []
 
     class ProgressBar(Quiet):
         def advance(self, count, note):
-            said.append((count, note))
+            messages.append((count, note))
 
     bar = ProgressBar()
     plan = SVGD(particles=5, iterations=20, learning_rate=0.3)
     for name in ("first", "second"):
         sample(plan, known_gaussian(), KEY, progress=SubtaskReporter(bar, name))
-    assert sum(count for count, _ in said) == 2 * (plan.warmup + plan.draws)
-    assert {note for _, note in said} == {
+    assert sum(count for count, _ in messages) == 2 * (plan.warmup + plan.draws)
+    assert {note for _, note in messages} == {
         "first", "second", "first: compiling", "second: compiling",
     }  # fmt: skip

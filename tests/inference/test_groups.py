@@ -33,9 +33,9 @@ def test_groups_of_any_size_give_what_all_at_once_give(monkeypatch, positions, r
 
 
 def test_groups_are_as_large_as_fits_and_equal(monkeypatch, positions):
-    seen = []
+    calls = []
     told = lambda function, stacked, batch_size: (
-        seen.append(batch_size) or jax.vmap(function)(stacked)
+        calls.append(batch_size) or jax.vmap(function)(stacked)
     )
     monkeypatch.setattr(jax.lax, "map", told)
     key = jax.random.key(2)
@@ -43,7 +43,7 @@ def test_groups_are_as_large_as_fits_and_equal(monkeypatch, positions):
         monkeypatch.setattr(groups, "_ROOM", room)
         in_groups(lambda weight: fitted(weight, key), positions)
     # 300 rows of 5 units: five fit into 7,600, but twelve are not fives.
-    assert seen == [4, 1, 1]
+    assert calls == [4, 1, 1]
 
 
 def test_a_function_that_asks_python_asks_once(monkeypatch, positions):

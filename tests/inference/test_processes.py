@@ -37,8 +37,8 @@ def alone(name, place):
 def here(name, place, folder=None):
     """The draws of this process, in a file."""
     with jax.enable_x64(True):
-        drawn = draw(name, folder)
-    np.savez(place, *jax.tree.leaves(drawn.positions))
+        draws = draw(name, folder)
+    np.savez(place, *jax.tree.leaves(draws.positions))
     return place
 
 

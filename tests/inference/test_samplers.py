@@ -144,9 +144,9 @@ def test_stein_direction_is_the_papers_equation(
     # Split over two leaves of different shapes, as a network's weights are.
     tree = {"a": jnp.asarray(w[:, :2]).reshape(6, 2, 1), "b": jnp.asarray(w[:, 2])}
     grads = {"a": jnp.asarray(g[:, :2]).reshape(6, 2, 1), "b": jnp.asarray(g[:, 2])}
-    found, spread = stein_direction(tree, grads)
-    assert np.allclose(found["a"][..., 0], expected[:, :2])
-    assert np.allclose(found["b"], expected[:, 2])
+    result, spread = stein_direction(tree, grads)
+    assert np.allclose(result["a"][..., 0], expected[:, :2])
+    assert np.allclose(result["b"], expected[:, 2])
     assert np.isclose(spread, np.sqrt(median))
 
 

@@ -98,8 +98,8 @@ def test_a_point_is_drawn_by_its_weight(before):
         jnp.asarray(gained, float), jnp.asarray(before, float), shares
     )
     weights = np.exp(np.append(gained, before))
-    found = np.bincount(np.asarray(index), minlength=BLOCK + 1) / shares.size
-    assert np.allclose(found, weights / weights.sum(), atol=3e-5)
+    result = np.bincount(np.asarray(index), minlength=BLOCK + 1) / shares.size
+    assert np.allclose(result, weights / weights.sum(), atol=3e-5)
     assert np.allclose(log_weight, np.log(weights.sum()), atol=1e-5)
 
 

@@ -168,9 +168,9 @@ def test_the_map_says_how_much_of_every_room_is_covered(package, capsys):
     coverage.start(package.parent / "lines", package)
     assert run(package, "-m", "sample.room.shapes") == 0
     assert not coverage.report(package.parent / "lines", package)
-    told = capsys.readouterr().out
-    assert "closet              2       2     0.0%" in told
-    assert "and 95% are asked for" in told
+    text = capsys.readouterr().out
+    assert "closet              2       2     0.0%" in text
+    assert "and 95% are asked for" in text
     assert run(package, "-c", "import sample.closet") == 0
     coverage.report(package.parent / "lines", package)
     assert "closet              2       0   100.0%" in capsys.readouterr().out

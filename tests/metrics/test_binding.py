@@ -14,12 +14,12 @@ EVEN = np.full(len(SLOPES), 1 / len(SLOPES))
 
 
 def test_shares_are_those_of_the_normal_distribution():
-    found, binds = binding(LINES > 1.0, EVEN)
+    result, binds = binding(LINES > 1.0, EVEN)
     # A line breaks y <= 1 at x when its slope is above 1 / x.
     chances = np.array([norm.sf(1 / x) if x > 0 else 0.0 for x in X])
-    assert found.pairs == pytest.approx(chances.mean(), abs=1e-3)
-    assert found.points == pytest.approx(np.mean(chances > 0.05), abs=0.02)
-    assert found.mostly == 0.0
+    assert result.pairs == pytest.approx(chances.mean(), abs=1e-3)
+    assert result.points == pytest.approx(np.mean(chances > 0.05), abs=0.02)
+    assert result.mostly == 0.0
     assert (X[binds].min(), X[binds].max()) == (pytest.approx(1 / 1.645, abs=0.05), 2)
 
 
@@ -27,9 +27,9 @@ def test_weights_bring_back_what_a_price_took_away():
     # Half of the lines above y = 1 at x = 1 were kept, each to count twice.
     kept = np.where(SLOPES > 1, np.arange(4000) % 2 == 0, True)
     weights = np.where(SLOPES > 1, 2.0, 1.0)[kept]
-    found, _ = binding(LINES[kept] > 1.0, weights / weights.sum())
+    result, _ = binding(LINES[kept] > 1.0, weights / weights.sum())
     whole, _ = binding(LINES > 1.0, EVEN)
-    assert found.pairs == pytest.approx(whole.pairs, abs=1e-3)
+    assert result.pairs == pytest.approx(whole.pairs, abs=1e-3)
     plain, _ = binding(LINES[kept] > 1.0, np.full(kept.sum(), 1 / kept.sum()))
     assert plain.pairs < 0.75 * whole.pairs
 

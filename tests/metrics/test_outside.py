@@ -20,8 +20,8 @@ def share_outside(observations):
 def test_it_is_the_share_of_observations_with_any_output_outside():
     scatter = RNG.normal(size=(100_000, 5, 1, 2))
     sampled = VALUES + NOISE * scatter
-    found = mass_outside(VALUES, NOISE, BOX)
-    np.testing.assert_allclose(found, share_outside(sampled), atol=3e-3)
+    result = mass_outside(VALUES, NOISE, BOX)
+    np.testing.assert_allclose(result, share_outside(sampled), atol=3e-3)
 
 
 def test_limits_of_observations_are_taken_into_account():
@@ -29,8 +29,8 @@ def test_limits_of_observations_are_taken_into_account():
     ends = ((end - VALUES) / sd for end in LIMITS)
     law = truncnorm(*ends, VALUES, sd)
     sampled = law.rvs((100_000, *VALUES.shape), random_state=0)
-    found = mass_outside(VALUES, NOISE, BOX, LIMITS)
-    np.testing.assert_allclose(found, share_outside(sampled), atol=3e-3)
+    result = mass_outside(VALUES, NOISE, BOX, LIMITS)
+    np.testing.assert_allclose(result, share_outside(sampled), atol=3e-3)
     assert (mass_outside(VALUES, NOISE, LIMITS, LIMITS) == 0).all()
     assert (mass_outside(VALUES, NOISE, LIMITS) > 0).all()
 

@@ -10,8 +10,8 @@ X = np.linspace(0.0, 10.0, 101)[:, None]
 def test_two_runs_along_one_input_are_two_places_the_wider_first():
     x = X[:, 0]
     wrong = ((x >= 1) & (x <= 2)) | ((x >= 6) & (x <= 9))
-    found = [str(place) for place in find_places(X, wrong, ["x"])]
-    assert found == ["at x in [6, 9]", "at x in [1, 2]"]
+    places = [str(place) for place in find_places(X, wrong, ["x"])]
+    assert places == ["at x in [6, 9]", "at x in [1, 2]"]
 
 
 def test_one_input_and_every_input_are_said_as_such():
@@ -23,8 +23,8 @@ def test_one_input_and_every_input_are_said_as_such():
 
 def test_places_far_from_zero_are_told_apart():
     x = 2460000 + np.linspace(0, 1, 9)[:, None]
-    found = find_places(x, x[:, 0] > 2460000.7, ["day"])
-    assert [str(place) for place in found] == ["at day in [2460000.75, 2460001]"]
+    places = find_places(x, x[:, 0] > 2460000.7, ["day"])
+    assert [str(place) for place in places] == ["at day in [2460000.75, 2460001]"]
 
 
 def test_among_several_inputs_the_column_that_tells_is_named():
@@ -42,6 +42,6 @@ def test_a_category_is_named_by_its_value():
     level = rng.integers(3, size=300)
     rows = np.column_stack([rng.random(300), np.eye(3)[level]])
     names = ["dose", "clinic=east", "clinic=north", "clinic=west"]
-    (found,) = find_places(rows, level == 1, names, choices=((1, 2, 3),))
-    assert str(found) == "at clinic = north"
-    assert found.holds(rows, names).tolist() == (level == 1).tolist()
+    (places,) = find_places(rows, level == 1, names, choices=((1, 2, 3),))
+    assert str(places) == "at clinic = north"
+    assert places.holds(rows, names).tolist() == (level == 1).tolist()

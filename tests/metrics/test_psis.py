@@ -38,8 +38,8 @@ def test_weights_and_shape_agree_with_arviz(draws, spread):
 def test_the_fit_finds_the_shape_of_a_pareto_tail(shape):
     share = (np.arange(2000) + 0.5) / 2000
     numbers = np.expm1(-shape * np.log1p(-share)) / shape
-    found, scale = fit_pareto(numbers)
-    assert found == pytest.approx(shape, abs=0.05)
+    result, scale = fit_pareto(numbers)
+    assert result == pytest.approx(shape, abs=0.05)
     assert scale == pytest.approx(1.0, abs=0.05)
 
 
@@ -58,9 +58,9 @@ def test_weights_of_all_sizes_are_smoothed_without_a_warning():
     logs[:95] = np.linspace(-700.0, 0.0, 95)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = smooth(logs)
-    assert found.pareto_k > 100
-    assert np.isclose(np.exp(found.log_weights).sum(), 1.0)
+        result = smooth(logs)
+    assert result.pareto_k > 100
+    assert np.isclose(np.exp(result.log_weights).sum(), 1.0)
 
 
 def test_a_wall_that_is_leaned_on_cannot_be_taken_away_by_weighting():
@@ -72,6 +72,6 @@ def test_a_wall_that_is_leaned_on_cannot_be_taken_away_by_weighting():
 
 def test_a_smooth_ratio_gives_the_other_densitys_mean():
     x = np.random.default_rng(1).standard_normal(20_000)
-    found = smooth(0.3 * x)  # from N(0, 1) to N(0.3, 1)
-    assert found.pareto_k < 0.5
-    assert np.sum(np.exp(found.log_weights) * x) == pytest.approx(0.3, abs=0.03)
+    result = smooth(0.3 * x)  # from N(0, 1) to N(0.3, 1)
+    assert result.pareto_k < 0.5
+    assert np.sum(np.exp(result.log_weights) * x) == pytest.approx(0.3, abs=0.03)

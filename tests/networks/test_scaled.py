@@ -124,15 +124,17 @@ def test_draws_with_other_plain_weights_keep_their_scales_and_all_that_is_the_sa
     draw = lambda key: WeightPrior().sample(key, network)
     draws = jax.vmap(draw)(jax.random.split(jax.random.key(0), 4))
     _, plain = network.plain(draws)
-    wanted = jax.tree.map(lambda a: np.concatenate([a[:2], a[2:] + 0.5]), plain)
-    changed = network.with_plain(draws, wanted)
+    expected = jax.tree.map(lambda a: np.concatenate([a[:2], a[2:] + 0.5]), plain)
+    changed = network.with_plain(draws, expected)
     np.testing.assert_array_equal(changed.scales, draws.scales)
     for old, new in zip(
         jax.tree.leaves(draws.raw), jax.tree.leaves(changed.raw), strict=True
     ):
         np.testing.assert_array_equal(new[:2], old[:2])
     for given, asked in zip(
-        jax.tree.leaves(network.plain(changed)[1]), jax.tree.leaves(wanted), strict=True
+        jax.tree.leaves(network.plain(changed)[1]),
+        jax.tree.leaves(expected),
+        strict=True,
     ):
         np.testing.assert_allclose(given, asked, rtol=1e-5, atol=1e-6)
 

@@ -12,9 +12,9 @@ X = np.linspace(0.0, 1.0, 11)
 def values(shift=0.0):
     """Four chains; the first lies elsewhere from the middle of the axis on."""
     rng = np.random.default_rng(0)
-    found = rng.standard_normal((4, 100, 11))
-    found[0, :, 6:] += shift
-    return found
+    result = rng.standard_normal((4, 100, 11))
+    result[0, :, 6:] += shift
+    return result
 
 
 def axes():

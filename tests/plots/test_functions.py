@@ -13,8 +13,8 @@ VALUES = waves(X)
 
 
 def bands_of(ax):
-    found = [c for c in ax.collections if isinstance(c, FillBetweenPolyCollection)]
-    return [band.get_paths()[0].vertices for band in found]
+    result = [c for c in ax.collections if isinstance(c, FillBetweenPolyCollection)]
+    return [band.get_paths()[0].vertices for band in result]
 
 
 def test_mean_line_is_the_mean_of_the_draws():
@@ -110,7 +110,7 @@ def test_bad_data_is_named(data, message):
 
 
 def test_drawing_nothing_is_refused():
-    with pytest.raises(SettingError, match="nothing is left"):
+    with pytest.raises(SettingError, match="nothing to draw"):
         regression(axes(), X, VALUES, mean=False, bands=False)
     with pytest.raises(SettingError, match="`shown` is a whole number"):
         regression(axes(), X, VALUES, shown=-1)

@@ -58,8 +58,8 @@ def test_limits_that_cut_a_set_off_are_no_boundary():
 def test_a_region_narrower_than_the_mesh_is_found_where_it_is_announced():
     narrow = lambda x, y: (x >= 0.1234) & (x <= 0.1235)
     assert trace(narrow, (-4, 4), (-4, 4)).is_empty
-    found = trace(narrow, (-4, 4), (-4, 4), at=[0.1234, 0.1235])
-    assert np.allclose(found.fill.get_extents().intervalx, [0.1234, 0.1235], atol=1e-7)
+    result = trace(narrow, (-4, 4), (-4, 4), at=[0.1234, 0.1235])
+    assert np.allclose(result.fill.get_extents().intervalx, [0.1234, 0.1235], atol=1e-7)
 
 
 def test_wild_sets_end_in_reasonable_time():

@@ -47,7 +47,7 @@ def test_values_do_not_show_whether_a_rule_about_slopes_is_broken():
     ax = violation_profile(
         axes(), X, VALUES, [rule("up: if x > 0 then y rises with x")]
     )
-    assert labels(ax) == ["“up”: about slopes, which `values` have not"]
+    assert labels(ax) == ["“up”: about slopes, which `values` lack"]
     assert np.isnan(ax.lines[0].get_ydata()).all()
 
 
@@ -74,5 +74,5 @@ def test_bad_values_are_named(values, message):
 
 
 def test_no_rules_is_refused():
-    with pytest.raises(SettingError, match="nothing to break"):
+    with pytest.raises(SettingError, match="nothing to draw"):
         violation_profile(axes(), X, VALUES, [])

@@ -34,12 +34,12 @@ def test_what_a_firm_rule_says_softly_is_felt_at_its_own_points(float64):
     assert jnp.shape(firm.rules[0].points)[0] == both.rules[0].count + 6
     for seed in range(5):
         position = firm.initial(jax.random.key(seed))
-        found, slope = jax.value_and_grad(firm.logdensity)(position)
+        result, slope = jax.value_and_grad(firm.logdensity)(position)
         expected, slope_there = jax.value_and_grad(both.logdensity)(position)
-        np.testing.assert_allclose(found, expected, rtol=1e-10)
+        np.testing.assert_allclose(result, expected, rtol=1e-10)
         pairs = zip(jax.tree.leaves(slope), jax.tree.leaves(slope_there), strict=True)
         for one, other in pairs:
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
         (log,) = [v for k, v in firm.parts(position).items() if k.startswith("rule")]
         rest = firm.parts(position)["weights"]
-        np.testing.assert_allclose(log + rest, found, rtol=1e-10)
+        np.testing.assert_allclose(log + rest, result, rtol=1e-10)

@@ -78,8 +78,8 @@ def evaluated(kind):
                 jax.vmap(f)(moved),
             )
 
-        found = everything(vector, 1e-5 * jnp.eye(vector.size))
-        return target, *jax.tree.map(np.asarray, found)
+        result = everything(vector, 1e-5 * jnp.eye(vector.size))
+        return target, *jax.tree.map(np.asarray, result)
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -280,9 +280,9 @@ def test_positions_have_the_shapes_that_the_target_says():
 def test_initial_positions_come_from_the_weight_and_noise_priors():
     target = regression(noise=GaussianNoise.inferred(0.3, outputs=2, spread=0.5))
     keys = jax.random.split(KEY, 2000)
-    drawn = jax.jit(jax.vmap(target.initial))(keys)
-    assert np.std(drawn.noise["log_sd"]) == pytest.approx(0.5, rel=0.05)
-    assert np.std(drawn.weights[1].weight) == pytest.approx(0.75, rel=0.05)
+    draws = jax.jit(jax.vmap(target.initial))(keys)
+    assert np.std(draws.noise["log_sd"]) == pytest.approx(0.5, rel=0.05)
+    assert np.std(draws.weights[1].weight) == pytest.approx(0.75, rel=0.05)
 
 
 # Errors.

@@ -137,9 +137,9 @@ def test_moments_and_quantiles_are_those_of_the_truncated_normal(case):
 )
 def test_limits_come_from_what_rules_say_of_single_outputs_everywhere(text, low, high):
     bound = bind(parse_rule(text), Schema(("x",), ("a", "b")))
-    found = output_limits([bound], 2)
-    assert found[0].tolist() == low
-    assert found[1].tolist() == high
+    limits = output_limits([bound], 2)
+    assert limits[0].tolist() == low
+    assert limits[1].tolist() == high
 
 
 def test_the_tightest_of_several_rules_counts():

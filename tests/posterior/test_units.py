@@ -115,17 +115,17 @@ def test_shifting_the_zero_of_a_column_changes_nothing(float64):
 
 
 def test_rules_are_felt_in_a_persons_units(float64):
-    made = target([f"{WHERE} a >= 4 [form=indicator]"], X, Y)
-    position = at(made)
-    f = made.function(position)
+    density = target([f"{WHERE} a >= 4 [form=indicator]"], X, Y)
+    position = at(density)
+    f = density.function(position)
     x = np.array([1.0, 200.0])
-    inner = reference.mlp(position.weights, made.units.standard_inputs(x))
-    outer = made.units.outputs(inner)
+    inner = reference.mlp(position.weights, density.units.standard_inputs(x))
+    outer = density.units.outputs(inner)
     np.testing.assert_allclose(f(jnp.asarray(x)), outer, rtol=1e-12)
-    (term,) = made.rules
+    (term,) = density.rules
     inside = jax.vmap(f)(jnp.asarray(term.places))[:, 0]
     expected = -10_000 * reference.sigma((inside - 4) / Y[:, 0].std()).mean()
-    share = jax.jit(made.parts)(position)[f"rule {term.bound.name!r}"]
+    share = jax.jit(density.parts)(position)[f"rule {term.bound.name!r}"]
     np.testing.assert_allclose(share, expected, rtol=1e-9)
 
 
@@ -141,9 +141,9 @@ def test_years_as_inputs_are_felt_to_the_day_in_single_precision():
 
 
 def test_a_rule_made_for_other_units_is_refused():
-    made = target([f"{WHERE} a >= 4"], X, Y)
+    density = target([f"{WHERE} a >= 4"], X, Y)
     with pytest.raises(SettingError, match=r"a >= 4.*make_term\(\.\.\., units=units\)"):
-        dataclasses.replace(made, units=None)
+        dataclasses.replace(density, units=None)
 
 
 OFFSETS = {"Julian days": 2460000.0, "Unix seconds": 2.0**31, "1e9": 1e9, "1e12": 1e12}

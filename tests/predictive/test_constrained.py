@@ -65,12 +65,14 @@ def asked(ask, *args):
 
     Hypothesis fails a test that is left with hardly any example.
     """
-    said = ""
+    messages = ""
     try:
         return ask(*args)
     except (RuleError, InferenceError) as error:
-        said = str(error)
-    assert "no output satisfies" in said or "no output that the hard rules" in said
+        messages = str(error)
+    assert (
+        "no output satisfies" in messages or "no output that the hard rules" in messages
+    )
     return reject()
 
 
@@ -88,9 +90,9 @@ def test_what_is_answered_under_rules_about_single_outputs_is_allowed(
 @given(tied_rules, seeds)
 def test_what_is_answered_under_rules_that_tie_outputs_together_is_allowed(texts, seed):
     guard, X = guarded(texts), rows(seed, 9)
-    found = asked(answers, guard, X)
+    result = asked(answers, guard, X)
     for what in ("mean", "summary", "functions"):
-        assert all_hold(guard.rules, X, found[what]).all(), what
+        assert all_hold(guard.rules, X, result[what]).all(), what
 
 
 @settings(max_examples=25)
@@ -112,9 +114,9 @@ def test_classes_that_are_left_share_as_each_draws_softmax_says():
     inside = X[:, 0] > 0
     logits = CHANCES.functions(X)[:, inside][..., [0, 2]]
     shares = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
-    found = guard.probabilities(X)
-    np.testing.assert_allclose(found[inside][:, [0, 2]], shares.mean(axis=0), 1e-6)
-    np.testing.assert_array_equal(found[~inside], CHANCES.probabilities(X)[~inside])
+    result = guard.probabilities(X)
+    np.testing.assert_allclose(result[inside][:, [0, 2]], shares.mean(axis=0), 1e-6)
+    np.testing.assert_array_equal(result[~inside], CHANCES.probabilities(X)[~inside])
 
 
 def test_rows_outside_every_hard_region_are_answered_as_without_the_rule():
@@ -138,9 +140,9 @@ def by_quadrature(mean, sd, power, low=UNION[0][0, 0], high=UNION[1][0, 0]):
 @pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (-0.3, 0.4), (1.5, 0.3)])
 def test_moments_within_a_union_are_those_of_quadrature(mean, sd):
     values, noise = np.full((1, 1, 1), mean), np.full((1, 1, 1), sd)
-    found = unions.piece_moments(values, noise, *UNION)
-    first = np.sum(found.share * found.mean)
-    second = np.sum(found.share * (found.variance + found.mean**2))
+    result = unions.piece_moments(values, noise, *UNION)
+    first = np.sum(result.share * result.mean)
+    second = np.sum(result.share * (result.variance + result.mean**2))
     np.testing.assert_allclose(first, by_quadrature(mean, sd, 1), 1e-6)
     np.testing.assert_allclose(second, by_quadrature(mean, sd, 2), 1e-6)
 
@@ -148,10 +150,10 @@ def test_moments_within_a_union_are_those_of_quadrature(mean, sd):
 @pytest.mark.parametrize("below", [0.01, 0.3, 0.5, 0.77, 0.999])
 def test_quantiles_within_a_union_have_their_share_below_them(below):
     values, noise = np.zeros((1, 1, 1)), np.ones((1, 1, 1))
-    found = unions.quantile(values, noise, *UNION, np.full((1, 1, 1), below)).item()
+    result = unions.quantile(values, noise, *UNION, np.full((1, 1, 1), below)).item()
     mass = lambda a, b: max(0.0, norm.cdf(b) - norm.cdf(a))
     pieces = list(zip(UNION[0][0, 0], UNION[1][0, 0], strict=True))
-    share = sum(mass(a, min(b, found)) for a, b in pieces)
+    share = sum(mass(a, min(b, result)) for a, b in pieces)
     np.testing.assert_allclose(share / sum(mass(*p) for p in pieces), below, 1e-9)
 
 
@@ -159,9 +161,9 @@ def test_quantiles_within_a_union_have_their_share_below_them(below):
 def test_a_draw_far_from_every_piece_still_has_an_answer(away):
     values, noise = np.full((1, 1, 1), -away), np.ones((1, 1, 1))
     low, high = np.array([[[3.0, 8.0]]]), np.array([[[4.0, np.inf]]])
-    found = unions.piece_moments(values, noise, low, high)
-    np.testing.assert_allclose(found.share[0, 0, 0], [1.0, 0.0], atol=1e-200)
-    assert 3.0 <= found.mean[0, 0, 0, 0] < 3.0 + 2.0 / away + 1e-3
+    result = unions.piece_moments(values, noise, low, high)
+    np.testing.assert_allclose(result.share[0, 0, 0], [1.0, 0.0], atol=1e-200)
+    assert 3.0 <= result.mean[0, 0, 0, 0] < 3.0 + 2.0 / away + 1e-3
     median = unions.quantile(values, noise, low, high, np.full((1, 1, 1), 0.5)).item()
     assert 3.0 <= median <= 4.0
 

@@ -33,8 +33,8 @@ def test_an_interval_holds_its_share(seed, draws, ratio, apart, level, varies):
     noise = np.exp(0.2 * rng.standard_normal((draws, 7 if varies else 1, 2)))
     ends = central(values, noise, level)
     tails = ((1 - level) / 2, (1 + level) / 2)
-    for found, expected in zip(shares_at(ends, values, noise), tails, strict=True):
-        np.testing.assert_allclose(found, expected, atol=1e-3)
+    for result, expected in zip(shares_at(ends, values, noise), tails, strict=True):
+        np.testing.assert_allclose(result, expected, atol=1e-3)
 
 
 @pytest.mark.parametrize("draws", [50, 400])
@@ -44,8 +44,8 @@ def test_an_interval_within_limits_holds_its_share(draws):
     limits = np.array([0.0, -np.inf]), np.array([np.inf, 1.0])
     ends = central(values, noise, 0.9, limits)
     np.testing.assert_array_equal(ends, np.clip(ends, *limits))
-    found = shares_at(ends, values, noise, limits)
-    for share, expected in zip(found, (0.05, 0.95), strict=True):
+    result = shares_at(ends, values, noise, limits)
+    for share, expected in zip(result, (0.05, 0.95), strict=True):
         np.testing.assert_allclose(share, expected, atol=1e-3)
 
 

@@ -46,9 +46,9 @@ def by_hand(X, units, count=DRAWS):
     """Values (draws, rows, outputs), one draw and one network at a time."""
     units = units or Units.plain(2, 2)
     inner = (X - units.x_mean) / units.x_scale
-    drawn = weights(count)
+    draws = weights(count)
     values = [
-        reference.mlp(jax.tree.map(lambda a, s=s: a[s], drawn), inner, "tanh")
+        reference.mlp(jax.tree.map(lambda a, s=s: a[s], draws), inner, "tanh")
         for s in range(count)
     ]
     return units.y_mean + units.y_scale * np.stack(values)
@@ -73,29 +73,29 @@ def every_answer(made, X):
 
 @pytest.mark.parametrize("room", [16 * DRAWS, 64 * DRAWS, 2**20])
 def test_a_rows_answer_does_not_depend_on_the_rows_around_it(room, monkeypatch):
-    made, X = inferred(), rows(100)
-    alone = every_answer(made, X[70:71])
+    predictor, X = inferred(), rows(100)
+    alone = every_answer(predictor, X[70:71])
     monkeypatch.setattr(module, "_ROOM", room)
-    for one, all_rows in zip(alone, every_answer(made, X), strict=True):
+    for one, all_rows in zip(alone, every_answer(predictor, X), strict=True):
         np.testing.assert_allclose(all_rows[70:71], one, rtol=1e-5)
 
 
 @pytest.mark.parametrize("make", ["inferred", "varying"])
 def test_a_summary_is_what_several_passes_say(make):
-    made, X = inferred() if make == "inferred" else varying()[0], rows(100)
-    found = made.summary(X, 0.8)
-    mean, sd = made.mean_and_sd(X)
-    low, high = made.interval(X, 0.8, observed=True)
-    for one, other in zip(found, (mean, sd, low, high), strict=True):
+    predictor, X = inferred() if make == "inferred" else varying()[0], rows(100)
+    summary = predictor.summary(X, 0.8)
+    mean, sd = predictor.mean_and_sd(X)
+    low, high = predictor.interval(X, 0.8, observed=True)
+    for one, other in zip(summary, (mean, sd, low, high), strict=True):
         assert np.array_equal(one, other)
 
 
 def test_few_row_counts_compile(monkeypatch):
-    made = predictive(count=7)
-    made.functions(rows(64))
+    predictor = predictive(count=7)
+    predictor.functions(rows(64))
     before = module._values._cached._cache_size()
     for count in (33, 40, 63):
-        made.functions(rows(count))
+        predictor.functions(rows(count))
     assert module._values._cached._cache_size() == before
 
 
@@ -136,21 +136,21 @@ def noise_by_hand(X, parameters):
 
 def test_varying_noise_is_every_draws_own_at_every_row(monkeypatch):
     monkeypatch.setattr(module, "_ROOM", 16 * DRAWS)
-    made, parameters = varying()
+    predictor, parameters = varying()
     X = rows(40)
     expected = noise_by_hand(X, parameters)
-    assert made.noise() is None
-    np.testing.assert_allclose(made.noise_at(X), expected, rtol=1e-4)
-    np.testing.assert_allclose(made.noise_at(X, 2), expected[[0, -1]], rtol=1e-4)
+    assert predictor.noise() is None
+    np.testing.assert_allclose(predictor.noise_at(X), expected, rtol=1e-4)
+    np.testing.assert_allclose(predictor.noise_at(X, 2), expected[[0, -1]], rtol=1e-4)
     spread = np.sqrt(by_hand(X, UNITS).var(axis=0) + (expected**2).mean(axis=0))
-    np.testing.assert_allclose(made.mean_and_sd(X)[1], spread, rtol=1e-4)
+    np.testing.assert_allclose(predictor.mean_and_sd(X)[1], spread, rtol=1e-4)
 
 
 def test_an_interval_follows_noise_that_varies():
-    made, parameters = varying(4000)
+    predictor, parameters = varying(4000)
     X = rows(3)
-    low, high = made.interval(X, 0.9, observed=True)
-    f, sd = made.functions(X), noise_by_hand(X, parameters)
+    low, high = predictor.interval(X, 0.9, observed=True)
+    f, sd = predictor.functions(X), noise_by_hand(X, parameters)
     inside = (norm.cdf(high, f, sd) - norm.cdf(low, f, sd)).mean(axis=0)
     np.testing.assert_allclose(inside, 0.9, atol=0.02)
 
@@ -171,30 +171,30 @@ def test_a_functions_interval_is_central(level):
 
 
 def test_an_observations_interval_holds_its_share_of_observations():
-    made, X = predictive(count=4000), rows(3)
-    low, high = made.interval(X, 0.9, observed=True)
+    predictor, X = predictive(count=4000), rows(3)
+    low, high = predictor.interval(X, 0.9, observed=True)
     # The predictive distribution is a mixture of one normal per draw.
-    f, sd = made.functions(X), 0.3 * UNITS.y_scale
+    f, sd = predictor.functions(X), 0.3 * UNITS.y_scale
     inside = (norm.cdf(high, f, sd) - norm.cdf(low, f, sd)).mean(axis=0)
     np.testing.assert_allclose(inside, 0.9, atol=0.02)
-    narrow = made.interval(X, 0.9, observed=False)
+    narrow = predictor.interval(X, 0.9, observed=False)
     assert (high - low > narrow[1] - narrow[0]).all()
 
 
 def test_probabilities_are_averaged_after_the_softmax():
     X = rows(17)
-    made = predictive(Units.of(rows(17), None, 2), Categorical())
-    logits = by_hand(X, made.units)
+    predictor = predictive(Units.of(rows(17), None, 2), Categorical())
+    logits = by_hand(X, predictor.units)
     p = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
-    np.testing.assert_allclose(made.probabilities(X), p.mean(axis=0), rtol=1e-4)
-    np.testing.assert_allclose(made.probabilities(X).sum(axis=1), 1, rtol=1e-12)
-    assert not made.noise().any()
+    np.testing.assert_allclose(predictor.probabilities(X), p.mean(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(predictor.probabilities(X).sum(axis=1), 1, rtol=1e-12)
+    assert not predictor.noise().any()
 
 
 def test_certain_classes_have_finite_probabilities():
     sure = jax.tree.map(lambda a: 1e5 * a, weights())
-    made = Predictive(NETWORK, Categorical(), Model(sure, {}))
-    assert np.isfinite(made.probabilities(rows(5))).all()
+    predictor = Predictive(NETWORK, Categorical(), Model(sure, {}))
+    assert np.isfinite(predictor.probabilities(rows(5))).all()
 
 
 def test_numbers_have_no_class_probabilities():

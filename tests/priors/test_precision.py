@@ -73,5 +73,5 @@ def test_a_custom_rule_is_given_a_persons_units(float64):
     term = placed(seen, x=10.0, y=3.0)
     ys = jnp.linspace(-1.0, 1.0, term.count)[:, None]
     expected = np.sum(term.places * term.units.outputs(np.asarray(ys)))
-    found = term.log_g(term.points, ys, lambda x: x)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    result = term.log_g(term.points, ys, lambda x: x)
+    np.testing.assert_allclose(result, expected, rtol=1e-12)

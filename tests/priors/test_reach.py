@@ -58,11 +58,11 @@ def test_points_arrive_where_the_same_walk_in_numpy_does(region, inside, float64
     starts = np.array([x for x in XS if inside(x)])
     assert len(starts) > 6
     term = with_reach(term_of(f"{region} y0 <= 0.4"), 4)
-    found = np.asarray(term.felt_at(jnp.asarray(starts), function))
+    result = np.asarray(term.felt_at(jnp.asarray(starts), function))
     expected = np.array([walked(x, 4, inside) for x in starts])
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    assert (np.abs(found - starts).max(axis=1) > 0.05).mean() > 0.5
-    assert all(inside(x) for x in found)
+    np.testing.assert_allclose(result, expected, atol=1e-12)
+    assert (np.abs(result - starts).max(axis=1) > 0.05).mean() > 0.5
+    assert all(inside(x) for x in result)
 
 
 def test_a_rule_is_felt_where_its_points_arrive_and_so_is_its_slope(float64):
@@ -82,8 +82,8 @@ def test_a_rule_is_felt_where_its_points_arrive_and_so_is_its_slope(float64):
     density = jax.value_and_grad(lambda v: target.logdensity(target.unravel(v)))
     step = 1e-6 * np.eye(len(vector))
     around = np.concatenate([vector[None], vector + step, vector - step])
-    found, slopes = map(np.asarray, jax.jit(jax.vmap(density))(jnp.asarray(around)))
-    forward, backward = found[1:].reshape(2, -1)
+    result, slopes = map(np.asarray, jax.jit(jax.vmap(density))(jnp.asarray(around)))
+    forward, backward = result[1:].reshape(2, -1)
     differences = (forward - backward) / 2e-6
     np.testing.assert_allclose(slopes[0], differences, rtol=1e-4, atol=1e-3)
 

@@ -97,8 +97,8 @@ def test_a_slope_is_measured_in_output_scales_per_input_scale(text, expected, fl
 def test_the_soft_indicator_is_told_the_scale_of_a_slope(float64):
     options = {key: jnp.asarray(scale) for key, scale in SCALES.items()}
     expected = -10_000 * sigma((along(1)[:, 1] - 0.3) / 5.0).mean()
-    found = log_g("d(y1, x1) >= 0.3 [form=indicator]", **options)
-    assert found == pytest.approx(expected, rel=1e-5)
+    result = log_g("d(y1, x1) >= 0.3 [form=indicator]", **options)
+    assert result == pytest.approx(expected, rel=1e-5)
 
 
 def test_rules_without_slopes_never_ask_for_the_function(float64):

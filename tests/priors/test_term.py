@@ -266,9 +266,9 @@ def test_a_custom_density_that_is_no_number_is_refused_with_advice():
 
 
 def test_a_custom_density_over_classes_gets_one_logit_per_class():
-    seen = []
-    term_of(custom(lambda x, y: seen.append(y.shape) or jnp.sum(y), WHERE), CLASSES)
-    assert seen == [(50, 3)]
+    calls = []
+    term_of(custom(lambda x, y: calls.append(y.shape) or jnp.sum(y), WHERE), CLASSES)
+    assert calls == [(50, 3)]
 
 
 # Points of a term.

@@ -24,8 +24,8 @@ def marked(path):
 @pytest.mark.parametrize("path", [*map(marked, EXAMPLES)])
 def test_an_example_can_be_fitted_loaded_and_checked(path, tmp_path, monkeypatch):
     monkeypatch.setattr(studies, "_QUICK", TINY)
-    found = fit_study(path, tmp_path / "out", quick=True, progress=False)
-    assert found.document["scores"]["held_out"]
+    result = fit_study(path, tmp_path / "out", quick=True, progress=False)
+    assert result.document["scores"]["held_out"]
     model = load_model(tmp_path / "out")
     kept = check(model)
     assert {one.rule for one in kept} == {rule.name for rule in model.rules}

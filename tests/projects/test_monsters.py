@@ -76,8 +76,8 @@ def test_usual_depths_and_quoted_brackets_are_read():
         f'\'\'\', """"{brackets}"""]\n[inference]\nalgorithm = \'warm-start\'\n'
         "[inference.sampler]\nalgorithm = 'nuts'\n"
     )
-    found = study(text).sections.data.inputs
-    assert found == [brackets, f'"{brackets}', brackets, f'"{brackets}']
+    result = study(text).sections.data.inputs
+    assert result == [brackets, f'"{brackets}', brackets, f'"{brackets}']
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ def lines(share, rows=200, held_out=True):
 
 
 @pytest.mark.parametrize(
-    ("share", "said"),
+    ("share", "message"),
     [(0.7, "too narrow, by more than chance"), (1.0, "wider than they need be")],
 )
-def test_intervals_that_chance_cannot_explain_are_remarked_on(share, said):
-    assert said in lines(share)
+def test_intervals_that_chance_cannot_explain_are_remarked_on(share, message):
+    assert message in lines(share)
 
 
 def test_others_are_not():

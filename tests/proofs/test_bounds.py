@@ -76,14 +76,14 @@ def test_relaxation_is_as_good_as_the_box_is_small(activation):
     loose = {0.2: [], 0.02: []}
     for number in range(20):
         middle = rng.standard_normal(2)
-        for width, found in loose.items():
+        for width, result in loose.items():
             box = middle - width / 2, middle + width / 2
             low, high = bound(one_draw(draws, number), *map(jnp.asarray, box))
             X = box[0] + rng.random((2000, 2)) * width
             seen = values(draws, number, X, activation)[:, 0]
             assert float(low[0]) <= seen.min()
             assert seen.max() <= float(high[0])
-            found.append(float(high[0] - low[0]) - np.ptp(seen))
+            result.append(float(high[0] - low[0]) - np.ptp(seen))
     # The error of a line shrinks with the square of the width, that of an interval
     # with the width itself; relu has kinks, so only most boxes do.
     assert np.median(loose[0.02]) < 0.04 * np.median(loose[0.2]) + 0.002
@@ -103,8 +103,8 @@ def test_functionals_of_several_outputs_are_bounded_together():
     )
     box = Interval(jnp.array([-1.0]), jnp.array([1.0]))
     bound = jax.jit(lambda w: bound_network(w, SHAPES["rbf"], box, difference).range)
-    found = bound(weights)
-    assert float(found.high[0] - found.low[0]) < 1e-9
+    result = bound(weights)
+    assert float(result.high[0] - result.low[0]) < 1e-9
 
 
 @pytest.mark.parametrize("activation", ["rbf", "tanh", "relu"])
@@ -121,13 +121,13 @@ def test_slopes_of_the_network_lie_within_their_bounds(activation):
 
     @jax.jit
     def both(weights, low, high, X):
-        found = bound_slopes(weights, shape, Interval(low, high), (1,))
-        return found, jax.vmap(jax.jacfwd(lambda x: forward(weights, x)))(X)[:, :, 1]
+        result = bound_slopes(weights, shape, Interval(low, high), (1,))
+        return result, jax.vmap(jax.jacfwd(lambda x: forward(weights, x)))(X)[:, :, 1]
 
     for number in range(10):
         middle, width = rng.standard_normal(2), 0.3
         X = middle + width * (2 * rng.random((300, 2)) - 1)
         box = (middle - width, middle + width, X)
-        found, slopes = both(one_draw(draws, number), *map(jnp.asarray, box))
-        assert np.all(np.asarray(slopes) >= np.asarray(found.low))
-        assert np.all(np.asarray(slopes) <= np.asarray(found.high))
+        result, slopes = both(one_draw(draws, number), *map(jnp.asarray, box))
+        assert np.all(np.asarray(slopes) >= np.asarray(result.low))
+        assert np.all(np.asarray(slopes) <= np.asarray(result.high))

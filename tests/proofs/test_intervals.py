@@ -44,13 +44,13 @@ def test_no_value_lies_outside_the_bounds(plan, seed, library):
     boxes = zip(low, high, strict=True)
     slots = [Interval(*map(library.asarray, box)) for box in boxes]
     with np.errstate(all="ignore"):
-        found = Arithmetic(library).range_of(expr, slots)
+        result = Arithmetic(library).range_of(expr, slots)
     places = low[..., None] + rng.random((2, BOXES, 200)) * (high - low)[..., None]
     places = np.concatenate([places, low[..., None], high[..., None]], axis=2)
     places = np.clip(places, low[..., None], high[..., None])
     nowhere = np.zeros((BOXES, 202, 1))
     values = np.asarray(evaluate(expr, nowhere, None, np, numbers=places), float)
-    least, most = (np.broadcast_to(np.asarray(end), (BOXES,)) for end in found)
+    least, most = (np.broadcast_to(np.asarray(end), (BOXES,)) for end in result)
     # Undefined values mean that nothing may be claimed.
     undefined = np.isnan(values).any(axis=1)
     assert np.all(np.isnan(least[undefined]) & np.isnan(most[undefined]))
@@ -73,9 +73,9 @@ def test_no_value_lies_outside_the_bounds(plan, seed, library):
     ],
 )
 def test_bounds_are_tight_where_they_can_be(expr, low, high):
-    found = Arithmetic(jnp).range_of(
+    result = Arithmetic(jnp).range_of(
         expr, [Interval(jnp.asarray(-2.0), jnp.asarray(3.0))]
     )
     assert np.allclose(
-        [float(found.low), float(found.high)], [low, high], atol=1e-10, equal_nan=True
+        [float(result.low), float(result.high)], [low, high], atol=1e-10, equal_nan=True
     )

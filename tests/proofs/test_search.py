@@ -61,20 +61,20 @@ def test_no_proof_and_no_counterexample_is_wrong(widths, activation, text):
     middle = rng.uniform(-2, 2, (count, widths[0]))
     half = 10 ** rng.uniform(-2, 0.3, (count, widths[0]))
     low, high = middle - half, middle + half
-    found = search(prover, Roots(np.arange(count), low, high), 600)
+    result = search(prover, Roots(np.arange(count), low, high), 600)
     for number in range(count):
-        if found.status[number] == HOLDS:
+        if result.status[number] == HOLDS:
             args = (low[number], high[number], activation, rng)
             assert not broken_somewhere(bound, draws, number, *args)
-        if found.status[number] == BROKEN:
-            x = found.broken_at[number]
+        if result.status[number] == BROKEN:
+            x = result.broken_at[number]
             assert np.all(low[number] <= x)
             assert np.all(x <= high[number])
             y = values(draws, number, x[None], activation)
             assert not bound.holds(x[None], y).any()
     # And it is of use: nearly everything is decided, either way.
-    assert np.mean(found.status == UNDECIDED) < 0.01
-    assert min(np.mean(found.status == HOLDS), np.mean(found.status == BROKEN)) > 0.05
+    assert np.mean(result.status == UNDECIDED) < 0.01
+    assert min(np.mean(result.status == HOLDS), np.mean(result.status == BROKEN)) > 0.05
 
 
 def test_rules_about_slopes_classes_and_expectations_are_decided():
@@ -86,25 +86,25 @@ def test_rules_about_slopes_classes_and_expectations_are_decided():
     roots = Roots(np.arange(200), np.full((200, 1), -1.0), np.full((200, 1), 1.0))
 
     slope = bind("if -1 <= x <= 1 then d(a, x) <= 1", Schema(("x",), ("a", "b")))
-    found = search(Prover(net, draws, None, slope), roots, 2000)
+    result = search(Prover(net, draws, None, slope), roots, 2000)
     steepest = np.diff(logits[..., 0], axis=1).max(axis=1) / (X[1] - X[0])
-    assert np.all(steepest[found.status == HOLDS] <= 1)
-    assert np.all(steepest[found.status == BROKEN] > 0.98)
-    assert np.mean(found.status == UNDECIDED) < 0.02
+    assert np.all(steepest[result.status == HOLDS] <= 1)
+    assert np.all(steepest[result.status == BROKEN] > 0.98)
+    assert np.mean(result.status == UNDECIDED) < 0.02
 
     classes = Schema(("x",), ("c",), ("low", "high"))
     allowed = bind("if -1 <= x <= 1 then c in {high}", classes)
-    found = search(Prover(net, draws, None, allowed), roots, 2000)
+    result = search(Prover(net, draws, None, allowed), roots, 2000)
     margin = (logits[..., 1] - logits[..., 0]).min(axis=1)
-    assert np.all(margin[found.status == HOLDS] > 0)
-    assert np.all(margin[found.status == BROKEN] < 1e-4)
-    assert np.mean(found.status == UNDECIDED) < 0.02
+    assert np.all(margin[result.status == HOLDS] > 0)
+    assert np.all(margin[result.status == BROKEN] < 1e-4)
+    assert np.mean(result.status == UNDECIDED) < 0.02
 
     near = bind("if -1 <= x <= 1 then a ~ Normal(x, 1)", Schema(("x",), ("a", "b")))
-    found = search(Prover(net, draws, None, near), roots, 2000)
+    result = search(Prover(net, draws, None, near), roots, 2000)
     away = np.abs(logits[..., 0] - X[:, 0]).max(axis=1)
-    assert np.all(away[found.status == HOLDS] <= 2)
-    assert np.all(away[found.status == BROKEN] > 1.999)
+    assert np.all(away[result.status == HOLDS] <= 2)
+    assert np.all(away[result.status == BROKEN] > 1.999)
 
 
 def test_units_are_those_of_the_person():
@@ -116,13 +116,13 @@ def test_units_are_those_of_the_person():
         network((1, 5, 1), "tanh"), draws, units, bind(text, Schema(("x",), ("y",)))
     )
     low, high = np.full((100, 1), 1.999e6), np.full((100, 1), 2.001e6)
-    found = search(prover, Roots(np.arange(100), low, high), 1000)
+    result = search(prover, Roots(np.arange(100), low, high), 1000)
     X = np.linspace(-1, 1, 301)[:, None]
     top = np.array([values(draws, n, X, "tanh").max() for n in range(100)])
     highest = -50 + 7 * top
-    assert np.all(highest[found.status == HOLDS] <= -45)
-    assert np.all(highest[found.status == BROKEN] > -45.001)
-    assert np.mean(found.status != UNDECIDED) > 0.98
+    assert np.all(highest[result.status == HOLDS] <= -45)
+    assert np.all(highest[result.status == BROKEN] > -45.001)
+    assert np.mean(result.status != UNDECIDED) > 0.98
 
 
 def test_boxes_of_a_proof_cover_the_whole():
@@ -226,7 +226,7 @@ def test_whenever_a_search_is_interrupted_what_it_found_is_true(monkeypatch):
     # Thousands of boxes around rows, so that not all are begun at once.
     edges = rng.uniform(-1, 1, (1200, 1))
     roots = Roots(np.arange(1200) % 200, edges - 0.2, edges + 0.2)
-    whole = search(Prover(*args), roots, 300)
+    complete = search(Prover(*args), roots, 300)
     seen = set()
     for limit in (1, 2, 3, 4, 6, 8, 10, 14, 20):
         prover = _Impatient(*args)
@@ -237,16 +237,16 @@ def test_whenever_a_search_is_interrupted_what_it_found_is_true(monkeypatch):
                 run.glance()
             while True:
                 run.divide()
-        found = run.result()
-        assert not found.is_over
-        decided = found.status != UNDECIDED
-        assert np.array_equal(found.status[decided], whole.status[decided])
-        kept = np.flatnonzero(found.status == HOLDS)
-        assert all(found.splits[root] == whole.splits[root] for root in kept)
+        result = run.result()
+        assert not result.is_over
+        decided = result.status != UNDECIDED
+        assert np.array_equal(result.status[decided], complete.status[decided])
+        kept = np.flatnonzero(result.status == HOLDS)
+        assert all(result.splits[root] == complete.splits[root] for root in kept)
         seen.add(int(decided.sum()))
     assert len(seen) > 3
     assert min(seen) == 0
-    assert whole.is_over
+    assert complete.is_over
 
 
 CATEGORY = Schema(("x", "c=a", "c=b", "c=d"), ("y",), choices=((1, 2, 3),))
@@ -266,29 +266,29 @@ def test_a_category_is_decided_for_its_levels_and_nothing_in_between(text):
     bound = bind(text, CATEGORY)
     prover = Prover(network((4, 6, 1), "tanh"), draws, None, bound)
     low, high = (np.repeat(end[None], count, axis=0) for end in bound.region.box())
-    found = search(prover, Roots(np.arange(count), low, high), 2000)
+    result = search(prover, Roots(np.arange(count), low, high), 2000)
     x = np.linspace(-1, 1, 201)
     X = np.concatenate(
         [np.column_stack([x, np.tile(level, (201, 1))]) for level in np.eye(3)]
     )
     X = X[bound.applies(X)]
     top = np.array([values(draws, n, X, "tanh").max() for n in range(count)])
-    assert np.all(top[found.status == HOLDS] <= 0.8)
-    assert np.all(top[found.status == BROKEN] > 0.79)
-    assert np.mean(found.status == UNDECIDED) < 0.01
-    shown = found.broken_at[found.status == BROKEN]
+    assert np.all(top[result.status == HOLDS] <= 0.8)
+    assert np.all(top[result.status == BROKEN] > 0.79)
+    assert np.mean(result.status == UNDECIDED) < 0.01
+    shown = result.broken_at[result.status == BROKEN]
     assert are_choices(shown, CATEGORY.choices).all()
     assert bound.applies(shown).all()
     # Mixtures of levels would refute some that hold, and are no inputs.
     mixed = np.column_stack([rng.uniform(-1, 1, 2000), rng.dirichlet([1, 1, 1], 2000)])
     mixed = mixed[bound.applies(mixed)]
-    kept = np.flatnonzero(found.status == HOLDS)
+    kept = np.flatnonzero(result.status == HOLDS)
     over = [n for n in kept if values(draws, n, mixed, "tanh").max() > 0.8]
     assert over
     for number in over[:5]:
         at = mixed[values(draws, number, mixed, "tanh")[:, 0].argmax()]
         assert not prover.is_broken(np.array([number]), at[None])[0]
     # And the boxes of a proof hold every level that the region has.
-    lows, highs = leaves(found.splits[kept[0]], low[0], high[0], CATEGORY.choices)
+    lows, highs = leaves(result.splits[kept[0]], low[0], high[0], CATEGORY.choices)
     for point in X:
         assert ((point >= lows) & (point <= highs)).all(axis=1).any()

@@ -32,8 +32,8 @@ def test_every_activation_has_a_shape():
 def test_activations_are_as_exact_as_the_proofs_take_them_to_be(name):
     z = np.concatenate([np.linspace(-30, 30, 20001), np.geomspace(1e-12, 1, 500)])
     exact = np.asarray(REFERENCES[name](z.astype(np.longdouble)), np.longdouble)
-    found = np.asarray(SHAPES[name].function(jnp.asarray(z)))
-    assert np.max(np.abs(found - exact) / (1 + np.abs(z))) < TRUST / 20
+    result = np.asarray(SHAPES[name].function(jnp.asarray(z)))
+    assert np.max(np.abs(result - exact) / (1 + np.abs(z))) < TRUST / 20
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -61,10 +61,10 @@ def test_pieces_bend_the_way_they_are_said_to(name):
 def test_lines_bound_an_activation_on_the_whole_interval(name):
     shape = SHAPES[name]
     low, high = intervals()
-    found = jax.jit(lambda a, b: lines(shape, a, b))(
+    result = jax.jit(lambda a, b: lines(shape, a, b))(
         jnp.asarray(low), jnp.asarray(high)
     )
-    below, floor, above, ceiling, least, most = map(np.asarray, found)
+    below, floor, above, ceiling, least, most = map(np.asarray, result)
     z = inside(low, high).astype(np.longdouble)
     exact = np.asarray(REFERENCES[name](z), np.longdouble)
     assert np.all(exact >= below * z + floor)

@@ -39,8 +39,8 @@ def model():
 @pytest.fixture(scope="module")
 def classifier():
     labels = np.where(X[:, 0] > 0, "high", "low")
-    made = OCBNNClassifier(CLASS, hidden=(3,), inference=SPREAD, random_state=0)
-    return made.fit(X, labels)
+    model = OCBNNClassifier(CLASS, hidden=(3,), inference=SPREAD, random_state=0)
+    return model.fit(X, labels)
 
 
 def test_nothing_that_a_regressor_answers_breaks_its_hard_rule(model):
@@ -55,14 +55,14 @@ def test_nothing_that_a_regressor_answers_breaks_its_hard_rule(model):
 
 
 def test_draws_stay_as_the_sampler_left_them_and_some_of_them_answer(model):
-    held = model.held_
-    assert held.draws == model.draws_.size == model.fitted_.predictive.size
-    assert 20 <= held.holding < held.draws
-    assert model.fitted_.answering.size == len(model.fitted_.kept) == held.holding
-    assert held.rules[0].rule == "wing"
-    assert held.answering == len(np.unique(model.fitted_.kept))
+    record = model.held_
+    assert record.draws == model.draws_.size == model.fitted_.predictive.size
+    assert 20 <= record.holding < record.draws
+    assert model.fitted_.answering.size == len(model.fitted_.kept) == record.holding
+    assert record.rules[0].rule == "wing"
+    assert record.answering == len(np.unique(model.fitted_.kept))
     assert "draws keep the hard rules" in str(model.report())
-    assert model.report().to_dict()["held"]["holding"] == held.holding
+    assert model.report().to_dict()["held"]["holding"] == record.holding
 
 
 def test_soft_rules_leave_every_draw_and_every_answer_as_they_were():

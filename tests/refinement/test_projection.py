@@ -77,7 +77,7 @@ def lines(offsets, slopes):
 def projected(predictive, rule):
     term = term_of(rule, Schema(("x",), ("y",)))
     rows = np.linspace(-1.0, 1.0, 41)[:, None]
-    found = project(
+    result = project(
         predictive,
         (term,),
         (rows, rows),
@@ -86,7 +86,7 @@ def projected(predictive, rule):
         outputs=("y",),
         progress=False,
     )
-    return found.weights["a"][:, 0], found.weights["b"][:, 0], found.record
+    return result.weights["a"][:, 0], result.weights["b"][:, 0], result.record
 
 
 def test_a_function_that_obeys_stays_as_it_is_bit_for_bit():
@@ -202,17 +202,17 @@ def test_rules_are_added_and_one_of_the_same_name_takes_its_place(free, rising):
 
 def test_moving_a_rule_compiles_nothing(rising):
     quietly(lambda: rising.obey(CAP, refine=SEARCH))
-    with compilations() as asked:
+    with compilations() as compiled:
         quietly(lambda: rising.obey(CAP.replace("1.5", "1.4"), refine=SEARCH))
-    assert not asked
+    assert not compiled
 
 
 def test_what_the_prior_did_to_draws_stays(free):
     known = quietly(lambda: make(CAP).fit(X, Y))
     moved = CAP.replace("1.5", "1.4")
-    with pytest.warns(InferenceWarning) as told:
+    with pytest.warns(InferenceWarning) as caught:
         known.obey(moved, refine=SEARCH)
-    assert any("'cap' takes the place of one" in str(one.message) for one in told)
+    assert any("'cap' replaces a rule" in str(one.message) for one in caught)
 
 
 def test_hard_rules_choose_among_draws_that_obey(free):
@@ -313,7 +313,7 @@ def test_draws_with_learned_scales_move_and_keep_their_scales():
 
 def test_rules_that_fight_the_data_are_told(free):
     # Rows lie between -2 and 2, with a noise of 0.1.
-    with pytest.warns(InferenceWarning) as told:
+    with pytest.warns(InferenceWarning) as caught:
         free.obey("high: if -2 <= x <= 2 then y >= 5", refine=SEARCH)
-    sentences = [str(one.message) for one in told]
+    sentences = [str(one.message) for one in caught]
     assert any("times the noise at the training rows" in one for one in sentences)

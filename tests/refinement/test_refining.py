@@ -216,7 +216,7 @@ def test_firm_and_hard_rules_ask_for_a_refinement_by_themselves():
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: as_refinement("yes", ()), "refine must be True, False, a number"),
         (lambda: as_refinement(True, ()), "no rule of this model can be"),
@@ -227,8 +227,8 @@ def test_firm_and_hard_rules_ask_for_a_refinement_by_themselves():
         (lambda: Refinement(target=1.5), "share of draws that may break"),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused(make, said):
-    with pytest.raises(SettingError, match=said):
+def test_what_cannot_be_asked_for_is_refused(make, message):
+    with pytest.raises(SettingError, match=message):
         make()
 
 
@@ -241,9 +241,9 @@ def test_a_custom_rule_alone_cannot_be_refined():
 def test_the_record_is_read_back_and_told_in_words(firm):
     record = firm.refinement_
     assert RefinementRecord.from_dict(record.to_dict()) == record
-    said = str(record)
-    assert "run 1, short: " in said
-    assert "slack left" in said
+    text = str(record)
+    assert "run 1, short: " in text
+    assert "slack left" in text
     with pytest.raises(StorageError, match="record of the refinement is damaged"):
         RefinementRecord.from_dict({"target": 0.01, "error_is": "", "rounds": []})
 

@@ -33,14 +33,14 @@ def conflict(*texts, schema=ONE, X=GRID):
     ],
 )
 def test_the_rules_at_fault_are_found(schema, texts, at_fault):
-    found = conflict(*texts, schema=schema)
-    assert found is not None
-    assert [str(rule.rule) for rule in found.rules] == [
+    result = conflict(*texts, schema=schema)
+    assert result is not None
+    assert [str(rule.rule) for rule in result.rules] == [
         str(parse_rule(texts[index])) for index in at_fault
     ]
-    message = found.message()
-    assert f"x = {found.x[0]:g}" in message
-    assert all(str(rule.rule) in message for rule in found.rules)
+    message = result.message()
+    assert f"x = {result.x[0]:g}" in message
+    assert all(str(rule.rule) in message for rule in result.rules)
     assert "arrow" in message  # Says narrow the region.
 
 
@@ -83,10 +83,10 @@ def test_many_points_are_thinned_and_none_is_needed():
     ],
 )
 def test_a_thin_overlap_is_searched_and_named(texts):
-    found = conflict(*texts, X=np.array([[-0.5], [0.5], [1.5]]))
-    assert found is not None
-    assert 1 <= found.x[0] <= 1.0001
-    assert "All of them speak of x between 1 and 1.0001" in found.message()
+    result = conflict(*texts, X=np.array([[-0.5], [0.5], [1.5]]))
+    assert result is not None
+    assert 1 <= result.x[0] <= 1.0001
+    assert "All of them speak of x between 1 and 1.0001" in result.message()
 
 
 def test_three_boxes_that_meet_in_a_small_corner_are_found():
@@ -96,7 +96,7 @@ def test_three_boxes_that_meet_in_a_small_corner_are_found():
         "if 0.999 <= a <= 2 and 0 <= c <= 1 then y in {q, r}",
         "if 0 <= b <= 0.001 and 0.999 <= c <= 3 then y in {p, r}",
     ]
-    found = conflict(*texts, schema=schema, X=np.zeros((0, 3)))
-    assert found is not None
-    assert len(found.rules) == 3
-    assert "a between 0.999 and 1" in found.message()
+    result = conflict(*texts, schema=schema, X=np.zeros((0, 3)))
+    assert result is not None
+    assert len(result.rules) == 3
+    assert "a between 0.999 and 1" in result.message()

@@ -66,12 +66,12 @@ RISES = "if 0 <= x <= 1 then y rises with x"
     ],
 )  # fmt: skip
 def test_contradictions_are_found_and_their_rules_are_named(schema, texts, at_fault):
-    found = conflict(texts, schema)
-    assert found is not None
-    assert blamed(found, texts) == at_fault
-    message = found.message()
+    result = conflict(texts, schema)
+    assert result is not None
+    assert blamed(result, texts) == at_fault
+    message = result.message()
     assert ("leave it out" if len(at_fault) > 1 else "Correct its bounds") in message
-    assert all(str(rule.rule) in message for rule in found.rules)
+    assert all(str(rule.rule) in message for rule in result.rules)
 
 
 @pytest.mark.parametrize(
@@ -107,14 +107,14 @@ def test_what_some_function_can_do_is_left_alone(schema, texts):
 
 
 def test_a_contradiction_between_places_says_from_where_to_where():
-    found = conflict([LEFT, RIGHT, "y rises with x"], PLANE)
-    assert found.message() == (
+    result = conflict([LEFT, RIGHT, "y rises with x"], PLANE)
+    assert result.message() == (
         "from x = 0 to x = 1, at t = 0, no function satisfies all of these rules:\n"
         "  if x <= 0 then y >= 2\n  if x >= 1 then y <= 1\n  d(y, x) >= 0\n"
         "Narrow the region of one, loosen its claim, or leave it out."
     )
-    found = conflict(["y rises with x", "d(y, x) <= -1"])
-    assert "no function satisfies all of these rules" in found.message()
+    result = conflict(["y rises with x", "d(y, x) <= -1"])
+    assert "no function satisfies all of these rules" in result.message()
 
 
 def test_a_slope_rule_follows_from_a_steeper_one():
@@ -122,9 +122,14 @@ def test_a_slope_rule_follows_from_a_steeper_one():
         "steep: if 0 <= x <= 2 then d(y, x) >= 1",
         "if 0 <= x <= 1 then d(y, x) > 0",
     ]
-    (found,) = find_redundant([bind(parse_rule(text), ONE) for text in texts], ROWS)
-    assert found.rule.name == texts[1]
-    assert (found.is_proved, [one.name for one in found.by]) == (True, ["steep"])
+    (redundancy,) = find_redundant(
+        [bind(parse_rule(text), ONE) for text in texts], ROWS
+    )
+    assert redundancy.rule.name == texts[1]
+    assert (redundancy.is_proved, [one.name for one in redundancy.by]) == (
+        True,
+        ["steep"],
+    )
 
 
 def test_far_from_zero_the_same_is_found():
@@ -145,9 +150,9 @@ def test_a_row_has_one_name_of_a_column_of_names():
     schema = Schema(("who=u", "who=v"), ("y",), choices=((0, 1),))
     assert conflict(texts, schema, np.eye(2)) is None
     texts.append("if `who=v` < 0.5 then y < 2")
-    found = conflict(texts, schema, np.eye(2))
-    assert blamed(found, texts) == [0, 2]
-    assert found.x == (1.0, 0.0)
+    result = conflict(texts, schema, np.eye(2))
+    assert blamed(result, texts) == [0, 2]
+    assert result.x == (1.0, 0.0)
 
 
 @settings(max_examples=25)
@@ -183,8 +188,8 @@ def refuse_alarms(seed, unit=1.0, far=0.0):
     X = np.zeros((6, len(NAMES)))
     X[:, :2] = rng.integers(-6, 7, (6, 2)) / 2
     X[np.arange(6), rng.choice(GROUP, 6)] = 1.0
-    found = find_conflict(bounds, X)
-    assert found is None, found.message()
+    conflict = find_conflict(bounds, X)
+    assert conflict is None, conflict.message()
 
 
 @pytest.mark.parametrize(
@@ -198,10 +203,12 @@ def refuse_alarms(seed, unit=1.0, far=0.0):
 def test_a_jump_that_rules_forbid_is_named_by_its_place(low, high, X):
     first = f"if dose {low} 1 then effect >= 2"
     texts = [first, f"if dose {high} 1 then effect <= 1", "effect rises with dose"]
-    found = find_conflict(texts, X)
-    assert found is not None
-    assert found.message().startswith("at dose = 1 no function satisfies all of these")
-    assert blamed(found, texts) == [0, 1, 2]
+    conflict = find_conflict(texts, X)
+    assert conflict is not None
+    assert conflict.message().startswith(
+        "at dose = 1 no function satisfies all of these"
+    )
+    assert blamed(conflict, texts) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -247,8 +254,8 @@ def test_far_from_zero_no_room_is_none(texts):
 )
 def test_units_of_outputs_do_not_decide(texts, at_fault, unit):
     texts = [text.replace("UNIT", unit) for text in texts]
-    found = conflict(texts, TWO)
-    assert (blamed(found, texts) if found else []) == at_fault
+    result = conflict(texts, TWO)
+    assert (blamed(result, texts) if result else []) == at_fault
 
 
 def test_between_values_of_a_category_no_line_is_followed():

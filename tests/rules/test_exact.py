@@ -161,10 +161,10 @@ def test_normal_forms_are_true_exactly_where_the_condition_is(condition, values)
     expected = truth(condition, xs, ys, np)
     for negated in (False, True):
         terms = normal_form(condition, negated=negated)
-        found = np.zeros(len(xs), bool)
+        result = np.zeros(len(xs), bool)
         for term in terms:
-            found |= np.all([atom.holds(xs, ys) for atom in term], axis=0)
-        np.testing.assert_array_equal(found, expected != negated)
+            result |= np.all([atom.holds(xs, ys) for atom in term], axis=0)
+        np.testing.assert_array_equal(result, expected != negated)
 
 
 one_input = st.just(x) | plans(Number, halves)

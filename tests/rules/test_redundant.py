@@ -14,8 +14,10 @@ CLASSES = Schema(("x",), ("y",), ("a", "b", "c"))
 
 def redundant(*texts, schema=ONE, X=None):
     named = [f"r{number}: {text}" for number, text in enumerate(texts)]
-    found = find_redundant([bind(parse_rule(text), schema) for text in named], X)
-    return {one.rule.name: ([by.name for by in one.by], one.is_proved) for one in found}
+    redundancy = find_redundant([bind(parse_rule(text), schema) for text in named], X)
+    return {
+        one.rule.name: ([by.name for by in one.by], one.is_proved) for one in redundancy
+    }
 
 
 @pytest.mark.parametrize(
@@ -88,9 +90,9 @@ def test_rows_show_where_to_look_when_nothing_bounds_a_region():
 
 def test_the_sentence_says_what_follows_from_what_and_how_surely():
     rules = ["wide: if 0 <= x <= 9 then y < x", "in: if 1 <= x <= 2 then y < x + 1"]
-    (found,) = find_redundant([bind(parse_rule(rule), ONE) for rule in rules])
-    assert found.sentence() == (
-        f"Rule 'in' follows from 'wide' (as far as {found.points} inputs show): it "
-        "can be left out."
+    (redundancy,) = find_redundant([bind(parse_rule(rule), ONE) for rule in rules])
+    assert redundancy.sentence() == (
+        f"Rule 'in' follows from 'wide' (as far as {redundancy.points} inputs show): "
+        "it can be left out."
     )
-    assert found.points >= 100
+    assert redundancy.points >= 100

@@ -31,9 +31,9 @@ def test_a_rule_is_held_by_distance_unless_a_setting_is_the_indicators():
     assert not require(y > 3, strength="firm", tolerance=2).is_indicator
     for settings in ({"strength": 5}, {"tau": (30, 2)}, {"literal": True}):
         assert require(y > 3, **settings).is_indicator
-        with pytest.raises(SettingError, match=r"`tolerance=0\.1`, or write `form=in"):
+        with pytest.raises(SettingError, match=r"`form=indicator`, or say how far"):
             require(y > 3, form="distance", **settings)
-    with pytest.raises(RuleSyntaxError, match="`form` says what a broken rule costs"):
+    with pytest.raises(RuleSyntaxError, match="`form` is the form of the penalty"):
         parse_rule("y > 3 [form=hinge]")
 
 

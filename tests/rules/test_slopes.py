@@ -55,7 +55,7 @@ def test_columns_may_be_called_like_the_words():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("d(y) > 0", "0 inputs. Write `d(y, x)`"),
         ("d(y, x, x, x) > 0", "3 inputs. Write `d(y, x)` or `d(y, x, x)`"),
@@ -65,14 +65,14 @@ def test_columns_may_be_called_like_the_words():
         ("d(y, x)", "the comparison is missing"),
     ],
 )
-def test_text_that_is_no_slope_is_pointed_at(text, said):
-    pattern = said.replace("(", r"\(").replace(")", r"\)").replace(" * ", r" \* ")
+def test_text_that_is_no_slope_is_pointed_at(text, message):
+    pattern = message.replace("(", r"\(").replace(")", r"\)").replace(" * ", r" \* ")
     with pytest.raises(RuleSyntaxError, match=pattern.replace("+", r"\+")):
         parse_rule(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("d(age, water) > 0", "follows age, which is an input.*Write `d.strength, age"),
         ("d(cost, strength) > 0", "along strength, which is an output.*d.cost, age"),
@@ -81,8 +81,8 @@ def test_text_that_is_no_slope_is_pointed_at(text, said):
         ("cost ~ Normal(d(cost, age), 1)", "a mean is made of inputs and numbers"),
     ],
 )
-def test_slopes_of_the_wrong_columns_are_refused(text, said):
-    with pytest.raises(RuleError, match=said):
+def test_slopes_of_the_wrong_columns_are_refused(text, message):
+    with pytest.raises(RuleError, match=message):
         bind(text, SCHEMA)
 
 
@@ -126,7 +126,7 @@ def test_an_expected_slope_holds_within_two_sd():
 
 def test_data_rows_have_no_slopes_to_judge():
     rule = bind("strength rises with age", SCHEMA)
-    with pytest.raises(DataError, match="slopes, which functions have and rows"):
+    with pytest.raises(DataError, match="slopes, which functions have but rows"):
         rule.holds(np.zeros((2, 2)), np.zeros((2, 2)))
     with pytest.raises(DataError, match="laid out like the outputs"):
         rule.holds(np.zeros((2, 2)), np.zeros((2, 2)), {(0,): np.zeros(2)})

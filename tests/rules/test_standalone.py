@@ -33,8 +33,8 @@ def made(limit, name):
     ids=["texts", "rules", "bound", "text and rule", "bound and text"],
 )
 def test_rules_can_be_given_in_any_way(rules):
-    (found,) = ocbnn.rules.find_redundant(rules)
-    assert found.sentence().startswith("Rule 'late' follows from 'cap' (proved)")
+    (redundancy,) = ocbnn.rules.find_redundant(rules)
+    assert redundancy.sentence().startswith("Rule 'late' follows from 'cap' (proved)")
     assert find_conflict(rules) is None
     clash = "if 3 <= dose <= 4 and 0 <= age <= 9 then effect > 5"
     conflict = find_conflict([*rules, clash])
@@ -72,13 +72,13 @@ def test_what_is_an_output_is_asked_for_where_it_cannot_be_told():
     rules = ["a + b <= 1", "a + b <= 2"]
     with pytest.raises(RuleError, match=r"which of 'a', 'b' are outputs.*outputs="):
         find_redundant(rules)
-    (found,) = find_redundant(rules, outputs=["a", "b"])
-    assert found.is_proved
+    (redundancy,) = find_redundant(rules, outputs=["a", "b"])
+    assert redundancy.is_proved
     X = pd.DataFrame({"other": [0.0], "b": [1.0]})
-    (found,) = find_redundant(rules, X)
-    assert found.rule.schema == Schema(("other", "b"), ("a",))
-    (found,) = find_redundant(rules, [[1.0]], inputs="a")
-    assert found.rule.schema == Schema(("a",), ("b",))
+    (redundancy,) = find_redundant(rules, X)
+    assert redundancy.rule.schema == Schema(("other", "b"), ("a",))
+    (redundancy,) = find_redundant(rules, [[1.0]], inputs="a")
+    assert redundancy.rule.schema == Schema(("a",), ("b",))
 
 
 def test_classes_are_asked_for():
@@ -94,8 +94,8 @@ def test_where_to_look_is_asked_for_where_nothing_bounds_a_claim_that_varies():
     for find in (find_redundant, find_conflict):
         with pytest.raises(RuleError, match=r"depends on x, .*Say where to look: X="):
             find(rules)
-    (found,) = find_redundant(rules, np.array([[1.0], [5.0]]))
-    assert found.rule.rule == parse_rule(rules[1])
+    (redundancy,) = find_redundant(rules, np.array([[1.0], [5.0]]))
+    assert redundancy.rule.rule == parse_rule(rules[1])
     assert find_conflict([*rules, "y > 9"], [[1.0]]) is not None
 
 

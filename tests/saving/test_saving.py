@@ -48,8 +48,8 @@ def classifier():
     data = table()
     action = pd.Series(np.where(data["bp"] < 65, "treat", "wait"), name="action")
     rule = "low: if 40 <= bp <= 50 and 20 <= age <= 80 then action in {treat}"
-    made = OCBNNClassifier(rule, hidden=(3,), inference=QUICK, random_state=1)
-    return made.fit(data, action)
+    model = OCBNNClassifier(rule, hidden=(3,), inference=QUICK, random_state=1)
+    return model.fit(data, action)
 
 
 def same(a, b):
@@ -125,11 +125,11 @@ def test_a_loaded_model_can_be_cloned_fitted_and_saved_again(model, tmp_path):
 @pytest.mark.parametrize("labels", [[0, 1], [-1.0, 2.0], [False, True], ["a", "ß"]])
 def test_class_labels_keep_their_type(labels, tmp_path):
     y = np.array(labels)[(X[:, 0] > 0).astype(int)]
-    made = OCBNNClassifier(hidden=(2,), inference=QUICK, random_state=0).fit(X, y)
-    made.save(tmp_path / "m")
+    model = OCBNNClassifier(hidden=(2,), inference=QUICK, random_state=0).fit(X, y)
+    model.save(tmp_path / "m")
     back = ocbnn.load(tmp_path / "m")
-    assert back.classes_.dtype == made.classes_.dtype
-    assert back.predict(X).tolist() == made.predict(X).tolist()
+    assert back.classes_.dtype == model.classes_.dtype
+    assert back.predict(X).tolist() == model.predict(X).tolist()
 
 
 def test_every_setting_comes_back(tmp_path):
@@ -140,34 +140,34 @@ def test_every_setting_comes_back(tmp_path):
         ocbnn.require(y[1] <= 9, where=x > 0, sampler=np.array([[1.0], [2.5]])),
     )
     plan = SVGD(particles=4, iterations=5, learning_rate=0.1)
-    made = fitted(
+    model = fitted(
         rules, np.column_stack([Y, -Y]), outputs=["a", "b"], hidden=[4, 2],
         activation="tanh", noise=np.array([0.1, 0.2]), truncate=True, inference=plan,
         batch_size=np.int64(5), random_state=np.int64(3), weight_scale=np.float64(0.5),
         progress=False,
     )  # fmt: skip
-    assert made.target_.batch_size == 5
-    made.save(tmp_path / "m")
+    assert model.target_.batch_size == 5
+    model.save(tmp_path / "m")
     back = ocbnn.load(tmp_path / "m")
-    same(back.predict(NEW, return_std=True), made.predict(NEW, return_std=True))
-    same(back.limits_, made.limits_)
-    was, now = made.get_params(), back.get_params()
+    same(back.predict(NEW, return_std=True), model.predict(NEW, return_std=True))
+    same(back.limits_, model.limits_)
+    was, now = model.get_params(), back.get_params()
     assert [str(one) for one in now.pop("rules")] == [str(one) for one in rules]
     same(now.pop("noise"), was.pop("noise"))
     del was["rules"]
     assert now == was
     assert back.inference == plan
-    assert back.check_rules() == made.check_rules()
+    assert back.check_rules() == model.check_rules()
 
 
 def test_smc_and_unstandardised_columns_come_back(tmp_path):
     plan = SMC(chains=1, particles=8, moves=1, steps=2, polish=1, warmup=5)
-    made = fitted((), inference=plan, standardize=False)
-    made.save(tmp_path / "m")
+    model = fitted((), inference=plan, standardize=False)
+    model.save(tmp_path / "m")
     back = ocbnn.load(tmp_path / "m")
     assert back.target_.units is None
-    same(back.predict(NEW), made.predict(NEW))
-    assert back.judge_at(NEW) == made.judge_at(NEW)
+    same(back.predict(NEW), model.predict(NEW))
+    assert back.judge_at(NEW) == model.judge_at(NEW)
 
 
 def test_without_data_a_model_predicts_and_says_what_it_cannot_do(model, tmp_path):
@@ -193,24 +193,24 @@ def test_without_data_a_model_predicts_and_says_what_it_cannot_do(model, tmp_pat
 
 
 def test_inferred_noise_comes_back(tmp_path):
-    made = fitted((), noise="infer")
-    made.save(tmp_path / "m")
+    model = fitted((), noise="infer")
+    model.save(tmp_path / "m")
     back = ocbnn.load(tmp_path / "m")
-    same(back.noise_, made.noise_)
-    same(back.predict(NEW, return_std=True), made.predict(NEW, return_std=True))
+    same(back.noise_, model.noise_)
+    same(back.predict(NEW, return_std=True), model.predict(NEW, return_std=True))
 
 
 def test_a_network_of_ones_own_is_left_out_and_handed_over_again(tmp_path):
     module = eqx.nn.MLP(1, 1, 3, 1, key=jax.random.key(0))
-    made = fitted(network=module)
+    model = fitted(network=module)
     path = tmp_path / "m.ocbnn"
     with pytest.raises(StorageError, match=r"leave_out=\['network'\]"):
-        made.save(path)
+        model.save(path)
     assert not path.exists()
-    made.save(path, leave_out=["network"])
+    model.save(path, leave_out=["network"])
     with pytest.raises(StorageError, match=r"load\(path, network=\.\.\.\)"):
         ocbnn.load(path)
-    same(ocbnn.load(path, network=module).predict(NEW), made.predict(NEW))
+    same(ocbnn.load(path, network=module).predict(NEW), model.predict(NEW))
     other = eqx.nn.MLP(1, 1, 4, 1, key=jax.random.key(0))
     with pytest.raises(StorageError, match="do not fit the model"):
         ocbnn.load(path, network=other)
@@ -228,12 +228,12 @@ def test_a_pair_of_functions_and_an_mlp_as_network(tmp_path):
         1,
         1,
     )
-    made = fitted((), network=pair)
-    made.save(tmp_path / "a", leave_out="network")
-    same(ocbnn.load(tmp_path / "a", network=pair).predict(NEW), made.predict(NEW))
-    made = fitted((), network=ocbnn.MLP(1, (2,), 1, "relu"))
-    made.save(tmp_path / "b")
-    same(ocbnn.load(tmp_path / "b").predict(NEW), made.predict(NEW))
+    model = fitted((), network=pair)
+    model.save(tmp_path / "a", leave_out="network")
+    same(ocbnn.load(tmp_path / "a", network=pair).predict(NEW), model.predict(NEW))
+    model = fitted((), network=ocbnn.MLP(1, (2,), 1, "relu"))
+    model.save(tmp_path / "b")
+    same(ocbnn.load(tmp_path / "b").predict(NEW), model.predict(NEW))
 
 
 def test_rules_in_python_code_are_left_out_and_handed_over_again(tmp_path):
@@ -242,12 +242,12 @@ def test_rules_in_python_code_are_left_out_and_handed_over_again(tmp_path):
     rules = [
         ocbnn.custom(lambda xs, ys: -jnp.sum(ys**2), ocbnn.inputs("x").between(0, 1))
     ]
-    made = fitted(rules)
+    model = fitted(rules)
     with pytest.raises(StorageError, match="Python code"):
-        made.save(tmp_path / "m")
-    made.save(tmp_path / "m", leave_out=["rules"])
+        model.save(tmp_path / "m")
+    model.save(tmp_path / "m", leave_out=["rules"])
     back = ocbnn.load(tmp_path / "m", rules=rules)
-    same(back.predict(NEW), made.predict(NEW))
+    same(back.predict(NEW), model.predict(NEW))
     with pytest.raises(StorageError, match="not those that the model was fitted to"):
         ocbnn.load(tmp_path / "m", rules=BOX)
 
@@ -256,30 +256,30 @@ def test_a_sampler_of_ones_own_is_left_out_and_handed_over_again(tmp_path):
     sampler = lambda key, count: jax.random.uniform(key, (count, 1))
     x, y = ocbnn.inputs("x"), ocbnn.outputs("y")
     rule = ocbnn.require(y >= 1, where=x.between(0, 1), sampler=sampler)
-    made = fitted(rule)
+    model = fitted(rule)
     with pytest.raises(StorageError, match="a sampler of your own"):
-        made.save(tmp_path / "m")
-    made.save(tmp_path / "m", leave_out=["rules"])
-    assert ocbnn.load(tmp_path / "m", rules=rule).check_rules() == made.check_rules()
+        model.save(tmp_path / "m")
+    model.save(tmp_path / "m", leave_out=["rules"])
+    assert ocbnn.load(tmp_path / "m", rules=rule).check_rules() == model.check_rules()
 
 
 def test_an_optimiser_is_left_out_and_handed_over_again(tmp_path):
     plan = dataclasses.replace(QUICK, optimiser=optax.adam(0.1))
-    made = fitted(inference=plan)
+    model = fitted(inference=plan)
     with pytest.raises(StorageError, match=r"SVGD\.optimiser is"):
-        made.save(tmp_path / "m")
-    made.save(tmp_path / "m", leave_out=["inference"])
+        model.save(tmp_path / "m")
+    model.save(tmp_path / "m", leave_out=["inference"])
     assert ocbnn.load(tmp_path / "m", inference=plan).draws_.plan is plan
     with pytest.raises(StorageError, match="made by SVGD, not by HMC"):
         ocbnn.load(tmp_path / "m", inference=CHAINS)
 
 
 def test_a_generator_can_be_replaced_by_a_seed_after_the_fit(tmp_path):
-    made = fitted(random_state=np.random.default_rng(0))
+    model = fitted(random_state=np.random.default_rng(0))
     with pytest.raises(StorageError, match=r"set_params\(random_state=\.\.\.\)"):
-        made.save(tmp_path / "m")
-    made.set_params(random_state=7).save(tmp_path / "m")
-    same(ocbnn.load(tmp_path / "m").predict_interval(NEW), made.predict_interval(NEW))
+        model.save(tmp_path / "m")
+    model.set_params(random_state=7).save(tmp_path / "m")
+    same(ocbnn.load(tmp_path / "m").predict_interval(NEW), model.predict_interval(NEW))
 
 
 def test_only_models_are_replaced(model, tmp_path):
@@ -289,7 +289,7 @@ def test_only_models_are_replaced(model, tmp_path):
     write_bundle(tmp_path / "c", {"kind": "something else"}, {})
     with pytest.raises(StorageError, match="other than a model"):
         model.save(tmp_path / "c")
-    with pytest.raises(StorageError, match="but no model"):
+    with pytest.raises(StorageError, match="but not a model"):
         ocbnn.load(tmp_path / "c")
     (tmp_path / "letter.ocbnn").write_text("dear")
     with pytest.raises(StorageError, match="cannot be read as a model"):
@@ -310,13 +310,13 @@ def test_settings_that_are_none_cannot_be_left_out(model, tmp_path):
 @pytest.mark.usefixtures("float64")
 @pytest.mark.slow
 def test_double_precision_comes_back_or_says_so(tmp_path):
-    made = fitted()
-    made.save(tmp_path / "m")
-    same(ocbnn.load(tmp_path / "m").predict(NEW), made.predict(NEW))
+    model = fitted()
+    model.save(tmp_path / "m")
+    same(ocbnn.load(tmp_path / "m").predict(NEW), model.predict(NEW))
     with jax.enable_x64(False):
         with pytest.warns(StorageWarning, match="double precision"):
             back = ocbnn.load(tmp_path / "m")
-        np.testing.assert_allclose(back.predict(NEW), made.predict(NEW), rtol=1e-4)
+        np.testing.assert_allclose(back.predict(NEW), model.predict(NEW), rtol=1e-4)
 
 
 CHANGES = {
@@ -472,8 +472,8 @@ def test_unknown_settings_of_a_plan_point_to_a_newer_version():
 )
 def test_names_of_rows_come_back(tmp_path, labels, kept):
     rows = pd.DataFrame({"x": [0.0, 1.0]}, index=labels)
-    made = OCBNNRegressor(hidden=(2,), noise=0.1, inference=QUICK, random_state=0)
-    made.fit(rows, [0.0, 1.0]).save(tmp_path / "m.ocbnn")
+    model = OCBNNRegressor(hidden=(2,), noise=0.1, inference=QUICK, random_state=0)
+    model.fit(rows, [0.0, 1.0]).save(tmp_path / "m.ocbnn")
     assert ocbnn.load(tmp_path / "m.ocbnn").fitted_.rows.names[: len(kept)] == kept
-    made.save(tmp_path / "bare.ocbnn", data=False)
+    model.save(tmp_path / "bare.ocbnn", data=False)
     assert ocbnn.load(tmp_path / "bare.ocbnn").fitted_.data is None

@@ -38,8 +38,8 @@ def test_a_stored_regressor_predicts_as_it_did(regressor):
     functions = regressor.sample_functions(NEW, count=10_000)
     noise = regressor.sample_noise(NEW, count=10_000)
     for end, share in ((low, 0.05), (high, 0.95)):
-        found = norm.cdf(end, functions, noise).mean(axis=0)
-        np.testing.assert_allclose(found, share, atol=1e-3)
+        result = norm.cdf(end, functions, noise).mean(axis=0)
+        np.testing.assert_allclose(result, share, atol=1e-3)
 
 
 def test_a_stored_classifier_predicts_as_it_did(classifier):
@@ -50,8 +50,8 @@ def test_a_stored_classifier_predicts_as_it_did(classifier):
 
 def test_stored_models_know_their_rules_and_verdicts(regressor, classifier):
     checks = [*regressor.check_rules(), *classifier.check_rules()]
-    found = [check.violation for check in checks]
-    np.testing.assert_allclose(found, ANSWERS["violation"], atol=0.002)
+    result = [check.violation for check in checks]
+    np.testing.assert_allclose(result, ANSWERS["violation"], atol=0.002)
     assert [str(one.verdict_) for one in (regressor, classifier)] == ANSWERS["verdicts"]
     parts = regressor.log_density_parts()
     assert parts == pytest.approx(ANSWERS["parts"], rel=1e-3)

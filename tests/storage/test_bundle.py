@@ -88,14 +88,14 @@ def test_checksums_can_be_tested_without_us(path, tmp_path):
     if path.is_file():
         folder = tmp_path / "unpacked"
         zipfile.ZipFile(path).extractall(folder)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", _SHA256SUM],
         cwd=folder,
         capture_output=True,
         check=True,
         timeout=300,
     )
-    assert done.stdout.split() == [b"OK", b"OK"]
+    assert completed.stdout.split() == [b"OK", b"OK"]
 
 
 # `sha256sum -c SHA256SUMS`, for systems that have none.

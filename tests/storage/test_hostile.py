@@ -33,9 +33,9 @@ def path(tmp_path):
 def refused(path, message):
     with pytest.raises(StorageError, match=message) as caught:
         read_bundle(path)
-    said = str(caught.value)
-    assert str(path) in said
-    assert said.endswith((".", ")"))
+    text = str(caught.value)
+    assert str(path) in text
+    assert text.endswith((".", ")"))
 
 
 def whole(**changed):

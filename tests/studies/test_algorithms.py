@@ -37,11 +37,11 @@ def test_a_tiny_run_keeps_the_contract(small, tmp_path):
     (result,) = reproduce("algorithms", quick=True, out=tmp_path, say=lines.append)
     written = (tmp_path / "algorithms" / "result.json").read_text()
     assert json.loads(written) == result
-    found = result["models"]["ocbnn"]
-    assert set(found) == {"fig1-right", "yacht"}
-    for problem in found.values():
+    outcome = result["models"]["ocbnn"]
+    assert set(outcome) == {"fig1-right", "yacht"}
+    for problem in outcome.values():
         assert set(problem) == set(TINY)
-    for numbers in found["yacht"].values():
+    for numbers in outcome["yacht"].values():
         assert numbers["rmse"] > 0
         assert numbers["ess_per_second"] is None  # a population does not mix
     page = (tmp_path / "algorithms" / "table.md").read_text()

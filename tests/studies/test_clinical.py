@@ -62,26 +62,26 @@ def test_scores_by_hand(table, bound):
     X[:, 0] = [50, 64.9, 65, 80, 90]
     y = np.array(["act", "not", "act", "not", "act"])
     says = np.array(["act", "not", "act", "act", "not"])
-    found = _scores(says, bound, X, y)
+    result = _scores(says, bound, X, y)
     # Acted and right: rows 0 and 2; acted in all three times, done three times.
-    assert found["f1"] == pytest.approx(2 * 2 / (3 + 3))
-    assert found["acc"] == pytest.approx(3 / 5)
-    assert found["viol"] == pytest.approx(1 / 5)
-    assert found["viol_inside"] == pytest.approx(1 / 2)
-    assert found["acc_inside"] == 1.0
-    assert found["acc_outside"] == pytest.approx(1 / 3)
-    assert found["f1_outside"] == pytest.approx(2 * 1 / (2 + 2))
-    assert (found["rows"], found["rows_inside"]) == (5, 2)
+    assert result["f1"] == pytest.approx(2 * 2 / (3 + 3))
+    assert result["acc"] == pytest.approx(3 / 5)
+    assert result["viol"] == pytest.approx(1 / 5)
+    assert result["viol_inside"] == pytest.approx(1 / 2)
+    assert result["acc_inside"] == 1.0
+    assert result["acc_outside"] == pytest.approx(1 / 3)
+    assert result["f1_outside"] == pytest.approx(2 * 1 / (2 + 2))
+    assert (result["rows"], result["rows_inside"]) == (5, 2)
     outside = _scores(says[2:], bound, X[2:], y[2:])
     assert outside["viol"] is outside["viol_inside"] is None
 
 
 def test_means_and_spreads_over_folds():
     splits = [{"test": {"acc": 0.4, "viol": None}}, {"test": {"acc": 0.6, "viol": 1}}]
-    found = summed_up(splits)["test"]
-    assert found["acc"] == pytest.approx(0.5)
-    assert found["acc_sd"] == pytest.approx(np.std([0.4, 0.6], ddof=1))
-    assert found["viol"] is found["viol_sd"] is None
+    result = summed_up(splits)["test"]
+    assert result["acc"] == pytest.approx(0.5)
+    assert result["acc_sd"] == pytest.approx(np.std([0.4, 0.6], ddof=1))
+    assert result["viol"] is result["viol_sd"] is None
 
 
 def test_the_papers_columns_are_given_in_both_readings():
@@ -100,8 +100,10 @@ def test_a_small_run_keeps_the_contract(tmp_path, monkeypatch):
     for model in ("bnn", "ocbnn"):
         for case in ("filtered", "unfiltered"):
             for side in ("train", "test"):
-                found = result["models"][model][case][side]
-                assert {"acc", "acc_sd", "f1", "f1_sd", "viol", "viol_sd"} <= set(found)
+                outcome = result["models"][model][case][side]
+                assert {"acc", "acc_sd", "f1", "f1_sd", "viol", "viol_sd"} <= set(
+                    outcome
+                )
             assert 0 <= result["models"][model][case]["test"]["viol"] <= 1
         assert result["models"][model]["filtered"]["train"]["viol"] is None
     assert result["data"]["rows"] == 3347

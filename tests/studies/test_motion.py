@@ -115,16 +115,16 @@ def test_the_numbers_are_those_of_the_paper_by_hand(problem):
     beyond = middle.copy()
     beyond[0] = high[0]
     model = Fixed([middle, beyond])
-    found = measure(model, problem, states)
+    result = measure(model, problem, states)
     mean, sd = model.predict(states.X, return_std=True)
-    np.testing.assert_allclose(found["rmse"], rmse(mean, states.Y))
+    np.testing.assert_allclose(result["rmse"], rmse(mean, states.Y))
     expected = norm.logpdf(states.Y, mean, sd).sum()
-    np.testing.assert_allclose(found["ho_ll"], expected)
-    np.testing.assert_allclose(found["ho_ll_per_state"], expected)
+    np.testing.assert_allclose(result["ho_ll"], expected)
+    np.testing.assert_allclose(result["ho_ll_per_state"], expected)
     # One of two draws has half of its mass beyond the first joint's upper limit; the
     # rest is far inside. On the limit itself a function is still allowed.
-    np.testing.assert_allclose(found["pp_viol"], 25.0, atol=0.01)
-    assert found["f_viol"] == 0.0
+    np.testing.assert_allclose(result["pp_viol"], 25.0, atol=0.01)
+    assert result["f_viol"] == 0.0
     beyond[0] += 1e-6
     assert measure(model, problem, states)["f_viol"] == 50.0
 
@@ -179,10 +179,10 @@ def test_the_papers_settings_are_the_papers(problem):
     assert paper.settings(problem, True)["hidden"] == (100, 100)
     assert (paper.plan.particles, paper.plan.iterations) == (50, 1000)
     assert (rule.points, rule.strength) == (50, 10_000)
-    drawn = np.asarray(rule.sampler(jax.random.key(0), 500))
+    draws = np.asarray(rule.sampler(jax.random.key(0), 500))
     X = problem.train.X
-    np.testing.assert_allclose(drawn.min(axis=0), X.min(axis=0), atol=0.05 * np.ptp(X))
-    share = (drawn - X.min(axis=0)) / np.ptp(X, axis=0)
+    np.testing.assert_allclose(draws.min(axis=0), X.min(axis=0), atol=0.05 * np.ptp(X))
+    share = (draws - X.min(axis=0)) / np.ptp(X, axis=0)
     np.testing.assert_allclose(share.mean(axis=0), 0.5, atol=0.06)
 
 

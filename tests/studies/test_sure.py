@@ -12,12 +12,12 @@ def check_contract(result, folder):
     assert json.loads((folder / "result.json").read_text()) == result
     for name in ("sure-soft", "sure-firm", "sure-hard", "sure-certified"):
         assert (folder / f"{name}.png").stat().st_size > 10_000
-    found = result["models"]["ocbnn"]
-    assert set(found) == {"soft", "firm", "hard"}
-    for one in found.values():
+    outcome = result["models"]["ocbnn"]
+    assert set(outcome) == {"soft", "firm", "hard"}
+    for one in outcome.values():
         assert one["holds"] + one["broken"] + one["undecided"] == pytest.approx(1)
-    assert found["hard"]["broken"] == 0
-    return found
+    assert outcome["hard"]["broken"] == 0
+    return outcome
 
 
 def test_a_tiny_run_keeps_the_contract(tmp_path, monkeypatch):
@@ -29,5 +29,5 @@ def test_a_tiny_run_keeps_the_contract(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_quick_run_draws_four_figures_and_proves_what_it_shows(tmp_path):
     (result,) = reproduce("sure", quick=True, out=tmp_path)
-    found = check_contract(result, tmp_path / "sure")
-    assert found["firm"]["holds"] > found["soft"]["holds"]
+    outcome = check_contract(result, tmp_path / "sure")
+    assert outcome["firm"]["holds"] > outcome["soft"]["holds"]

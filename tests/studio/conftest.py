@@ -97,17 +97,17 @@ class Client:
         A fit that was stopped on a busy machine may sum up what it has drawn
         afterwards; `is_settled` waits for that as well.
         """
-        seen, name = [], ""
+        calls, name = [], ""
         for text in self.events(session, seconds):
             if text.startswith("event: "):
                 name = text.removeprefix("event: ")
-                seen.append(name)
+                calls.append(name)
             if name == "fit" and text.startswith("data: "):
-                said = json.loads(text.removeprefix("data: "))
-                goes_on = is_settled and "summed up" in said["message"]
-                if said["state"] in ("done", "failed", "stopped") and not goes_on:
+                document = json.loads(text.removeprefix("data: "))
+                goes_on = is_settled and "summed up" in document["message"]
+                if document["state"] in ("done", "failed", "stopped") and not goes_on:
                     break
-        return seen, self.json(session)
+        return calls, self.json(session)
 
     def long_fit(self, **more):
         """A session whose fit has begun to draw, and goes on."""

@@ -89,11 +89,11 @@ def stop_often(count, studios, seconds, seed=0):
     """So many stops at random moments, by several studios at once."""
     rng = random.Random(seed)
     names = list(PLANS)
-    wanted = [(rng.choice(names), rng.uniform(0.0, seconds)) for _ in range(count)]
+    expected = [(rng.choice(names), rng.uniform(0.0, seconds)) for _ in range(count)]
 
     def some(number):
         with tempfile.TemporaryDirectory() as folder, running(folder) as studio:
-            for plan, after in wanted[number::studios]:
+            for plan, after in expected[number::studios]:
                 yield stop_one(studio, plan, after)
 
     with ThreadPoolExecutor(studios) as pool:
@@ -103,11 +103,11 @@ def stop_often(count, studios, seconds, seed=0):
 
 def main(count, studios=2, seconds=10):
     with busy(4):
-        found = list(stop_often(count, studios, float(seconds)))
-    for one in sorted(found, key=lambda one: one.seconds):
+        stops = list(stop_often(count, studios, float(seconds)))
+    for one in sorted(stops, key=lambda one: one.seconds):
         print(one)
-    times = [one.seconds for one in found]
-    print(f"{len(found)} stops: {dict(Counter(one.state for one in found))}")
+    times = [one.seconds for one in stops]
+    print(f"{len(stops)} stops: {dict(Counter(one.state for one in stops))}")
     print(f"seconds: median {median(times):.2f}, most {max(times):.2f}")
 
 

@@ -162,10 +162,10 @@ def test_what_is_taken_away_gives_the_same_numbers_on_the_command_line(
         picture(page, "8-take-away")
     zipfile.ZipFile(tmp_path / "study.zip").extractall(tmp_path)
     command = [sys.executable, "-m", "ocbnn.cli", "fit", "study.toml", "--json"]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, cwd=tmp_path, check=True, capture_output=True, timeout=300
     )
-    scores = json.loads(done.stdout)["scores"]["outputs"]["y"]
+    scores = json.loads(completed.stdout)["scores"]["outputs"]["y"]
     assert scores["rmse"] == state["result"]["with"]["scores"]["rmse"]
 
 

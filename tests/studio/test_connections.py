@@ -23,11 +23,11 @@ POST = b"POST /%s HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\n"
 
 async def app(scope, receive, send):
     """Counts what it hears; or answers at once, at length, or bit by bit."""
-    heard, kind = 0, scope["path"]
+    received, kind = 0, scope["path"]
     scope["state"][KNOWN] = kind == "/known"
     while kind in ("/count", "/known"):
         message = await receive()
-        heard += len(message.get("body", b""))
+        received += len(message.get("body", b""))
         if not message.get("more_body"):
             break
     start = {"type": "http.response.start", "status": 200, "headers": []}
@@ -36,7 +36,7 @@ async def app(scope, receive, send):
     for part in parts:
         await send({"type": "http.response.body", "body": part, "more_body": True})
         await asyncio.sleep(0.15 if kind == "/slow" else 0)
-    last = LARGE * 64 if kind == "/whole" else str(heard).encode()
+    last = LARGE * 64 if kind == "/whole" else str(received).encode()
     await send({"type": "http.response.body", "body": last})
 
 
@@ -45,19 +45,19 @@ def server():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         protocol = functools.partial(WatchedProtocol, limits=SHORT)
         config = uvicorn.Config(app, http=protocol, log_level="error", lifespan="off")
-        made = uvicorn.Server(config)
-        made.port = listening.getsockname()[1]
-        thread = threading.Thread(target=made.run, args=([listening],), daemon=True)
+        instance = uvicorn.Server(config)
+        instance.port = listening.getsockname()[1]
+        thread = threading.Thread(target=instance.run, args=([listening],), daemon=True)
         thread.start()
-        yield made
-        made.should_exit = True
+        yield instance
+        instance.should_exit = True
         thread.join(10)
 
 
 @contextmanager
 def connected(port):
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as made:
-        yield made
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        yield connection
 
 
 def seconds_until_closed(made, drop=b""):
@@ -78,7 +78,7 @@ def seconds_until_closed(made, drop=b""):
 
 
 @pytest.mark.parametrize(
-    ("said", "drop"),
+    ("message", "drop"),
     [
         (b"", b""),
         (b"GET / HTTP/1.1\r\nhost: a\r\n", b""),
@@ -89,16 +89,16 @@ def seconds_until_closed(made, drop=b""):
         (b"GET / HTTP/1.1\r\nhost: a\r\n\r\n", b"a"),
     ],
 )
-def test_who_keeps_the_server_waiting_is_left(server, said, drop):
-    with connected(server.port) as made:
-        made.sendall(said)
-        assert 0.3 < seconds_until_closed(made, drop) < 8
+def test_who_keeps_the_server_waiting_is_left(server, message, drop):
+    with connected(server.port) as connection:
+        connection.sendall(message)
+        assert 0.3 < seconds_until_closed(connection, drop) < 8
 
 
 def test_who_does_not_take_the_answer_is_left(server):
-    with connected(server.port) as made:
-        made.sendall(b"GET /long HTTP/1.1\r\nhost: a\r\n\r\n")
-        assert made.recv(10)
+    with connected(server.port) as connection:
+        connection.sendall(b"GET /long HTTP/1.1\r\nhost: a\r\n\r\n")
+        assert connection.recv(10)
         deadline = time.monotonic() + 8
         while server.server_state.connections and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -107,11 +107,11 @@ def test_who_does_not_take_the_answer_is_left(server):
 
 @pytest.mark.parametrize("path", [b"/long", b"/whole"])
 def test_who_takes_the_answer_slowly_gets_it(server, path):
-    with connected(server.port) as made:
-        made.sendall(b"GET %s HTTP/1.1\r\nhost: a\r\n\r\n" % path)
+    with connected(server.port) as connection:
+        connection.sendall(b"GET %s HTTP/1.1\r\nhost: a\r\n\r\n" % path)
         until = time.monotonic() + 3 * SHORT.taking
         while time.monotonic() < until:
-            assert made.recv(20_000)
+            assert connection.recv(20_000)
             time.sleep(0.05)
         assert len(server.server_state.connections) == 1
 
@@ -162,8 +162,8 @@ def test_the_studio_answers_among_hundreds_of_silent_connections(studio):
     port = int(studio.address.rpartition(":")[2])
     with ExitStack() as stack:
         for _ in range(2 * ConnectionLimits().most):
-            made = stack.enter_context(connected(port))
-            made.sendall(b"GET / HTTP/1.1\r\n")
+            connection = stack.enter_context(connected(port))
+            connection.sendall(b"GET / HTTP/1.1\r\n")
         started = time.monotonic()
         assert studio.ask("/api/start")[0] == 200
         assert time.monotonic() - started < 5
@@ -175,11 +175,11 @@ def test_strangers_do_not_keep_the_owner_out(studio):
     with ExitStack() as stack, studio.listen(f"{studio.example('fig2-left')}/events"):
         strangers = []
         for _ in range(ConnectionLimits().most):
-            made = stack.enter_context(connected(port))
-            made.sendall(head % port + b"\r\n")
-            strangers.append(made)
-        for made in strangers:
-            assert seconds_until_closed(made, b"x" * 1000) < 2
+            connection = stack.enter_context(connected(port))
+            connection.sendall(head % port + b"\r\n")
+            strangers.append(connection)
+        for connection in strangers:
+            assert seconds_until_closed(connection, b"x" * 1000) < 2
         assert studio.ask("/api/start")[0] == 200
 
 
@@ -189,8 +189,8 @@ def test_who_has_shown_the_token_stays_while_strangers_come(server):
         known = stack.enter_context(connected(server.port))
         known.sendall(post(b"known"))
         for _ in range(2 * SHORT.most):
-            made = stack.enter_context(connected(server.port))
-            made.sendall(post(b"count"))
+            connection = stack.enter_context(connected(server.port))
+            connection.sendall(post(b"count"))
             known.sendall(b"x" * 500)
             time.sleep(0.02)
         assert len(server.server_state.connections) <= SHORT.most

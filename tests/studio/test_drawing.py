@@ -52,9 +52,9 @@ ends = st.tuples(
 
 
 def drawn(drawing, rows, view=VIEW):
-    seen = window(view, rows)
-    text = rule_text(drawing, seen)
-    return text, bind(parse_rule(text), rows.schema), seen
+    viewport = window(view, rows)
+    text = rule_text(drawing, viewport)
+    return text, bind(parse_rule(text), rows.schema), viewport
 
 
 @pytest.mark.parametrize("kind", ["forbid", "band"])
@@ -74,11 +74,13 @@ def test_a_drawn_box_is_the_rule_and_the_rule_is_the_box(kind, x, y):
 @given(x=ends, y=ends)
 def test_a_moved_box_keeps_the_rule_s_name_and_settings(x, y):
     text = "my box: if -1 <= x <= 1 then not (-5 <= y <= 3) [points=9, strength=firm]"
-    seen = window(VIEW, LINE)
+    viewport = window(VIEW, LINE)
     bound = bind(parse_rule(text), LINE.schema)
-    found = parse_rule(moved_text(text, bound, MovedBox(kind="forbid", x=x, y=y), seen))
-    assert (found.name, found.points, found.strength) == ("my box", 9, "firm")
-    shape = shape_of(bind(found, LINE.schema), seen)
+    result = parse_rule(
+        moved_text(text, bound, MovedBox(kind="forbid", x=x, y=y), viewport)
+    )
+    assert (result.name, result.points, result.strength) == ("my box", 9, "firm")
+    shape = shape_of(bind(result, LINE.schema), viewport)
     np.testing.assert_allclose(shape["x"], sorted(x), atol=0.01)
     np.testing.assert_allclose(shape["y"], sorted(y), atol=0.1)
 
@@ -87,10 +89,10 @@ def test_a_moved_box_keeps_what_the_view_does_not_show():
     text = "if 0 <= `a b` <= 1 and z >= 0.5 and w <= 2 then 0 <= y <= 1"
     view = View(along=["a b"], at={"z": 1.0, "w": 0.0}, output="y")
     bound = bind(parse_rule(text), WIDE.schema)
-    seen = window(view, WIDE)
+    viewport = window(view, WIDE)
     shape = MovedBox(kind="band", x=(0.5, 2.0), y=(-1.0, 1.0))
-    found = moved_text(text, bound, shape, seen)
-    assert found == "if 0.5 <= `a b` <= 2 and z >= 0.5 and w <= 2 then -1 <= y <= 1"
+    result = moved_text(text, bound, shape, viewport)
+    assert result == "if 0.5 <= `a b` <= 2 and z >= 0.5 and w <= 2 then -1 <= y <= 1"
     outside = window(View(along=["a b"], at={"z": 0.0}, output="y"), WIDE)
     assert shape_of(bound, outside) is None
 
@@ -107,8 +109,8 @@ def test_a_moved_box_keeps_what_the_view_does_not_show():
     ],
 )
 def test_what_is_no_plain_box_has_no_shape(text):
-    seen = window(VIEW, LINE)
-    assert shape_of(bind(parse_rule(text), LINE.schema), seen) is None
+    viewport = window(VIEW, LINE)
+    assert shape_of(bind(parse_rule(text), LINE.schema), viewport) is None
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 3])
@@ -208,8 +210,8 @@ def test_strength_and_name_are_part_of_the_text():
     ],
 )
 def test_each_kind_of_rule_says_how_strictly_it_is_held(text, rows, by, now, words):
-    found = strictness_of(bind(parse_rule(text), rows.schema))
-    assert (found["by"], found["now"], found["words"]) == (by, now, words)
+    result = strictness_of(bind(parse_rule(text), rows.schema))
+    assert (result["by"], result["now"], result["words"]) == (by, now, words)
 
 
 @pytest.mark.parametrize(
@@ -260,9 +262,9 @@ def test_rules_are_said_in_words(text, words):
 @given(st.floats(-1e6, 1e6), st.floats(0.01, 1e6))
 def test_numbers_are_as_exact_as_a_hand(value, size):
     limits = (value - size, value + size)
-    found = fine(value, limits)
-    assert abs(found - value) <= size / 100
-    assert len(f"{abs(found) / size:.12g}") < 20
+    result = fine(value, limits)
+    assert abs(result - value) <= size / 100
+    assert len(f"{abs(result) / size:.12g}") < 20
 
 
 def test_a_rule_that_is_moved_says_no_more_about_a_category_than_before():
@@ -274,7 +276,7 @@ def test_a_rule_that_is_moved_says_no_more_about_a_category_than_before():
         0,
         WIDE.numbers,
     )
-    seen = window(VIEW, rows)
+    viewport = window(VIEW, rows)
     to = MovedBox(kind="forbid", x=(1.0, 2.0), y=(0.0, 1.0))
     for where, said in (
         ("", "if 1 <= x <= 2 then"),
@@ -282,7 +284,7 @@ def test_a_rule_that_is_moved_says_no_more_about_a_category_than_before():
         (" and `who=b` < 0.5", "`who=b` < 0.5 then"),
     ):
         text = f"if 0 <= x <= 1{where} then not (0 <= y <= 1)"
-        moved = moved_text(text, bind(text, rows.schema), to, seen)
+        moved = moved_text(text, bind(text, rows.schema), to, viewport)
         assert said in moved
         assert "<= `who" not in moved
         region = bind(moved, rows.schema).region
@@ -290,4 +292,4 @@ def test_a_rule_that_is_moved_says_no_more_about_a_category_than_before():
         assert region.upper[1:] == bind(text, rows.schema).region.upper[1:]
     # The category is bounded by what it is, so points can be drawn evenly.
     drawing = DrawnBox(kind="forbid", x=(0, 1), y=(0, 1), view=VIEW)
-    assert "like-data" not in rule_text(drawing, seen)
+    assert "like-data" not in rule_text(drawing, viewport)

@@ -56,18 +56,18 @@ def labels(ax):
 
 
 def test_bands_are_those_of_the_page_and_rules_have_their_colours():
-    seen = window(View(along=["a"]), rows())
-    fig = draw(MODELS, seen, rows(), [3])
+    viewport = window(View(along=["a"]), rows())
+    fig = draw(MODELS, viewport, rows(), [3])
     ax = fig.axes[0]
     assert {"95 % of functions", "95 % of new rows", "mean", "data"} <= set(labels(ax))
-    page = predictions_in_view(MODELS["with"], seen)
+    page = predictions_in_view(MODELS["with"], viewport)
     bands = {one.get_label(): one for one in ax.collections}
     heights = bands["95 % of functions"].get_paths()[0].vertices[:, 1]
     assert heights.min() == pytest.approx(min(page["function_low"]))
     assert heights.max() == pytest.approx(max(page["function_high"]))
     lines = ax.findobj(Line2D)
     assert HUES[3].lower() in {to_hex(line.get_color()) for line in lines}
-    assert fig.get_supxlabel() == f"Others at: b {seen.at[1]:.4g}, who z"
+    assert fig.get_supxlabel() == f"Others at: b {viewport.at[1]:.4g}, who z"
 
 
 def test_maps_side_by_side_share_their_colours_and_show_rules_and_data():

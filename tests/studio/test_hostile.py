@@ -134,13 +134,13 @@ def test_study_files_of_hostile_names_say_what_was_meant(title, columns):
     *inputs, category, output = columns
     document = document_of(title, inputs, category, output)
     for text in (study_text(document), study_file(document, quick=True)):
-        found = tomllib.loads(text)
-        assert found.keys() == {"data", "network", "inference", "fit", "rules"}
-        assert found["data"] == document.data.model_dump()
-        assert found["network"] == document.network
-        assert found["inference"] == document.inference
-        assert found["fit"] == {"seed": 0}
-        assert [one["rule"] for one in found["rules"]] == [document.rules[0].text]
+        answer = tomllib.loads(text)
+        assert answer.keys() == {"data", "network", "inference", "fit", "rules"}
+        assert answer["data"] == document.data.model_dump()
+        assert answer["network"] == document.network
+        assert answer["inference"] == document.inference
+        assert answer["fit"] == {"seed": 0}
+        assert [one["rule"] for one in answer["rules"]] == [document.rules[0].text]
     kept = title_in(study_text(document))
     assert kept is None or kept.split() == kept.split(" ")
 
@@ -215,7 +215,7 @@ def test_code_of_a_hostile_table_gives_the_same_numbers(tmp_path):
     (session.folder / "code.py").write_bytes(
         code.encode() + b"\nprint('MEAN', model.predict(X).sum())\n"
     )
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-W", "ignore", "code.py"],
         cwd=session.folder,
         check=True,
@@ -224,7 +224,7 @@ def test_code_of_a_hostile_table_gives_the_same_numbers(tmp_path):
         timeout=300,
     )
     ours = fitted_sum(session, rows, tmp_path / "out")
-    np.testing.assert_allclose(float(done.stdout.rpartition("MEAN ")[2]), ours)
+    np.testing.assert_allclose(float(completed.stdout.rpartition("MEAN ")[2]), ours)
     assert not list(tmp_path.rglob("PWNED"))
     archive = study_archive(session.folder, document, quick=False)
     assert b"../" not in archive
@@ -246,12 +246,12 @@ def test_pictures_show_names_as_they_are_written(tmp_path, name):
     png, svg = plots.save(fig, tmp_path / "figure")
     assert png.stat().st_size > 0
     ET.fromstring(svg.read_bytes())
-    (drawn,) = ax.get_legend().get_texts()
+    (draws,) = ax.get_legend().get_texts()
     assert (
-        drawn.get_text().replace("\\$", "$").split()
+        draws.get_text().replace("\\$", "$").split()
         == literal(name).replace("\\$", "$").split()
     )
-    for text in (ax.xaxis.label, drawn):
+    for text in (ax.xaxis.label, draws):
         assert text._preprocess_math(text.get_text())[1] is False
         assert text._preprocess_math(text.get_text())[0].count("$") == name.count("$")
 

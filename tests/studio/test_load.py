@@ -34,12 +34,12 @@ def person(studio, number, until):
     """Look, write, draw and wonder; every answer's status and time."""
     rng = random.Random(number)
     session = studio.example(EXAMPLES[number % len(EXAMPLES)])
-    heard, ending = [], threading.Event()
+    received, ending = [], threading.Event()
     page = threading.Thread(
-        target=listen, args=(studio, session, heard, ending), daemon=True
+        target=listen, args=(studio, session, received, ending), daemon=True
     )
     page.start()
-    found, changes = [], 0
+    result, changes = [], 0
     while time.monotonic() < until:
         state = studio.json(session)
         document = {**state["document"], "title": f"{number}, {rng.random()}"}
@@ -59,15 +59,15 @@ def person(studio, number, until):
         }
         started = time.monotonic()
         status, _, content = studio.ask(*requests[asked])
-        found.append((asked, status, time.monotonic() - started, content[:200]))
+        result.append((asked, status, time.monotonic() - started, content[:200]))
         changes += asked == "save"
         time.sleep(rng.uniform(0.0, 0.5))
     ending.set()
     if changes:
         title = studio.json(session)["document"]["title"]
         assert title.startswith(f"{number}, ")
-        assert any(b"changed" in line for line in heard)
-    return found
+        assert any(b"changed" in line for line in received)
+    return result
 
 
 def test_a_few_people_at_once_are_all_answered(studio):

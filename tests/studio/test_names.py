@@ -19,8 +19,8 @@ TEXTS = "nodes => nodes.map(one => one.textContent)"
 def uploaded(studio, rows, name="hostile.csv"):
     text = io.StringIO()
     csv.writer(text).writerows(rows)
-    found = studio.json(f"/api/upload?name={name}", text.getvalue().encode())
-    return f"/api/sessions/{found['id']}"
+    answer = studio.json(f"/api/upload?name={name}", text.getvalue().encode())
+    return f"/api/sessions/{answer['id']}"
 
 
 @pytest.fixture(scope="module")

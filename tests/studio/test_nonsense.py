@@ -36,7 +36,7 @@ def bodies(state):
     view = state["document"]["view"]
     text = state["document"]["rules"][0]["text"]
     shape = {"kind": "band", "x": [-0.3, 0.3], "y": [2.5, 3]}
-    drawn = [
+    draws = [
         shape,
         {"kind": "curve", "points": [[0, 1], [1, 2]], "sd": 1},
         {**shape, "kind": "limits", "low": 0, "high": 1},
@@ -46,7 +46,7 @@ def bodies(state):
         "/api/sessions": [{"example": "nothing"}],
         "/api/rules/edit": [{"text": text, "strength": 10, "weight": 1, "name": "a"}],
         "{}": [{"revision": state["revision"], "document": state["document"]}],
-        "{}/drawn": [{**one, "view": view} for one in drawn],
+        "{}/drawn": [{**one, "view": view} for one in draws],
         "{}/moved": [{"text": text, "shape": shape, "view": view}],
         "{}/layers": [{"view": view}],
     }
@@ -75,9 +75,9 @@ def check(answer, asked):
     assert status < 500, (asked, content)
     assert b"Traceback" not in content
     if status >= 400 and headers.get_content_type() == "application/json":
-        said = json.loads(content)["error"]
-        assert said, asked
-        assert len(said) < 10_000, asked
+        document = json.loads(content)["error"]
+        assert document, asked
+        assert len(document) < 10_000, asked
     return status
 
 
@@ -98,7 +98,7 @@ def test_bytes_that_are_no_request_are_refused_at_once(studio, session, method, 
 
 
 @pytest.mark.parametrize(
-    ("method", "route", "body", "said"),
+    ("method", "route", "body", "message"),
     [
         ("POST", "/api/sessions", [], 'is []: send a JSON object, {"example": ...}.'),
         ("POST", "/api/sessions", "x" * 90, "xxx...: send a JSON object"),
@@ -110,10 +110,10 @@ def test_bytes_that_are_no_request_are_refused_at_once(studio, session, method, 
         ("POST", "{}/drawn", {"kind": "x"}, "'forbid', 'band', 'curve'"),
     ],
 )
-def test_a_refusal_says_what_to_send(studio, session, method, route, body, said):
+def test_a_refusal_says_what_to_send(studio, session, method, route, body, message):
     status, _, content = studio.ask(route.format(session), body, method)
     assert status == 422
-    assert said in json.loads(content)["error"]
+    assert message in json.loads(content)["error"]
 
 
 # Functions are drawn by another process, one after the other: fewer of those.
@@ -183,8 +183,8 @@ def test_addresses_headers_and_names_of_files_may_be_anything(studio, session):
 def test_tables_may_be_called_anything(studio, name):
     quoted = "".join(f"%{byte:02x}" for byte in name.encode())
     rows = b"x,y\n" + b"".join(b"%d,%d\n" % (i, i * i % 7) for i in range(12))
-    found = studio.json(f"/api/upload?name={quoted}", rows)
-    state = studio.json(f"/api/sessions/{found['id']}")
+    answer = studio.json(f"/api/upload?name={quoted}", rows)
+    state = studio.json(f"/api/sessions/{answer['id']}")
     assert state["problem"] is None
     assert len(state["document"]["data"]["file"].encode()) < 200
 
@@ -215,7 +215,7 @@ def test_tables_may_be_called_anything(studio, name):
 def test_what_is_hardly_http_is_refused_as_such(studio, head):
     host = studio.address.removeprefix("http://")
     name, _, port = host.partition(":")
-    with socket.create_connection((name, int(port)), timeout=20) as made:
-        made.sendall(head.replace(b"OURS", host.encode()))
-        assert made.recv(100).startswith(b"HTTP/1.1 4")
+    with socket.create_connection((name, int(port)), timeout=20) as connection:
+        connection.sendall(head.replace(b"OURS", host.encode()))
+        assert connection.recv(100).startswith(b"HTTP/1.1 4")
     assert studio.ask("/api/start")[0] == 200

@@ -46,11 +46,11 @@ def reference(rng, count, x):
 
 def test_without_rules_they_are_the_prior_s():
     x = np.linspace(-3, 3, 7)[:, None]
-    found = shaped().predictive.functions(x)[..., 0]
+    result = shaped().predictive.functions(x)[..., 0]
     truth = reference(np.random.default_rng(0), 100_000, x)
-    error = truth.std(axis=0) / np.sqrt(len(found))
-    assert (np.abs(found.mean(axis=0) - truth.mean(axis=0)) < 5 * error).all()
-    np.testing.assert_allclose(found.std(axis=0), truth.std(axis=0), rtol=0.25)
+    error = truth.std(axis=0) / np.sqrt(len(result))
+    assert (np.abs(result.mean(axis=0) - truth.mean(axis=0)) < 5 * error).all()
+    np.testing.assert_allclose(result.std(axis=0), truth.std(axis=0), rtol=0.25)
 
 
 @pytest.mark.parametrize("mean", [0.0, 2.0])
@@ -60,7 +60,7 @@ def test_an_expectation_weighs_them_as_it_should(mean):
     prior = shaped(rule)
     assert prior.reached == 1
     x = np.array([[1.0], [-1.0]])
-    found = prior.predictive.functions(x)[..., 0]
+    result = prior.predictive.functions(x)[..., 0]
     truth = reference(np.random.default_rng(1), 400_000, x)
     weights = np.exp(-0.5 * ((truth[:, 0] - mean) / 0.5) ** 2)
     weights /= weights.sum()
@@ -68,9 +68,9 @@ def test_an_expectation_weighs_them_as_it_should(mean):
         centre = weights @ truth[:, place]
         spread = np.sqrt(weights @ (truth[:, place] - centre) ** 2)
         # Some of the draws share their past; they are worth a third of their number.
-        error = spread / np.sqrt(len(found) / 3)
-        assert abs(found[:, place].mean() - centre) < 4 * error
-        np.testing.assert_allclose(found[:, place].std(), spread, rtol=0.35)
+        error = spread / np.sqrt(len(result) / 3)
+        assert abs(result[:, place].mean() - centre) < 4 * error
+        np.testing.assert_allclose(result[:, place].std(), spread, rtol=0.35)
 
 
 def test_a_box_is_avoided_on_both_sides():

@@ -40,8 +40,8 @@ def asked(guard, *, method="GET", path="/", query="", **headers):
     }
     asyncio.run(guard(scope, receive, send))
     start, body = sent[0], b"".join(one.get("body", b"") for one in sent[1:])
-    found = {name.decode(): value.decode() for name, value in start["headers"]}
-    return start["status"], found, body.decode()
+    result = {name.decode(): value.decode() for name, value in start["headers"]}
+    return start["status"], result, body.decode()
 
 
 def guard(**settings):
@@ -70,9 +70,9 @@ def test_names_are_the_same_in_capitals():
     "host", ["evil.example", "evil.example:8765", "127.0.0.1", "127.0.0.1:1", ""]
 )
 def test_other_names_are_not_answered_to(host):
-    status, _, said = asked(guard(), host=host)
+    status, _, message = asked(guard(), host=host)
     assert status == 421
-    assert "does not answer to that name" in said
+    assert "does not answer to that name" in message
 
 
 @pytest.mark.parametrize(
@@ -90,18 +90,18 @@ def test_other_names_are_not_answered_to(host):
 )
 def test_other_sites_are_refused(origin):
     for method in ("GET", "POST"):
-        status, _, said = asked(
+        status, _, message = asked(
             guard(), method=method, host=OURS, origin=origin, x_ocbnn="studio"
         )
         assert status == 403
-        assert "other sites" in said
+        assert "other sites" in message
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
 def test_what_changes_something_needs_a_mark_that_other_sites_cannot_make(method):
-    status, _, said = asked(guard(), method=method, host=OURS)
+    status, _, message = asked(guard(), method=method, host=OURS)
     assert status == 403
-    assert "x-ocbnn" in said
+    assert "x-ocbnn" in message
 
 
 def test_only_who_knows_the_token_keeps_a_connection():
@@ -126,13 +126,13 @@ def test_every_answer_has_a_strict_policy():
 
 
 def test_without_the_token_a_page_says_where_the_address_is():
-    status, headers, said = asked(guard(), host=OURS)
+    status, headers, message = asked(guard(), host=OURS)
     assert status == 403
     assert headers["content-type"].startswith("text/html")
-    assert "address that ocbnn studio printed" in said
-    status, _, said = asked(guard(), host=OURS, path="/api/start")
+    assert "address that ocbnn studio printed" in message
+    status, _, message = asked(guard(), host=OURS, path="/api/start")
     assert status == 403
-    assert "address that ocbnn studio printed" in json.loads(said)["error"]
+    assert "address that ocbnn studio printed" in json.loads(message)["error"]
     for query in ("token=wrong", "token=", "token=%ff", "token", "x=s3cret", "&;=%"):
         assert asked(guard(), host=OURS, query=query)[0] == 403
     post = {"method": "POST", "query": f"token={TOKEN}", "x_ocbnn": "studio"}

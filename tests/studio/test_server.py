@@ -26,12 +26,12 @@ def toy(studio):
 
 
 def test_the_start_page_offers_examples_and_sessions(studio, toy):
-    found = studio.json("/api/start")
-    names = {one["name"] for one in found["examples"]}
+    answer = studio.json("/api/start")
+    names = {one["name"] for one in answer["examples"]}
     assert {"fig1-left", "fig2-right", "clinical", "motion"} <= names
     assert len(names) == 8
-    assert toy.rpartition("/")[2] in {one["id"] for one in found["sessions"]}
-    assert found["limit"] == 2 * 2**20
+    assert toy.rpartition("/")[2] in {one["id"] for one in answer["sessions"]}
+    assert answer["limit"] == 2 * 2**20
 
 
 def test_a_session_says_all_that_its_page_shows(studio, toy):
@@ -92,9 +92,9 @@ def test_a_change_from_an_old_page_is_refused(studio):
     studio.json(session, body, "PUT")
     status, _, content = studio.ask(session, body, "PUT")
     assert status == 409
-    said = json.loads(content)
-    assert "another tab" in said["error"]
-    assert said["state"]["revision"] == state["revision"] + 1
+    document = json.loads(content)
+    assert "another tab" in document["error"]
+    assert document["state"]["revision"] == state["revision"] + 1
 
 
 def test_a_page_chooses_columns_but_no_files(studio):
@@ -114,8 +114,8 @@ def table(rows):
 def test_tables_are_uploaded_and_looked_at(studio):
     rows = [["dose", "who", "effect"]]
     rows += [[i / 10, "ab"[i % 2], i % 7] for i in range(40)] + [["", "a", 1]]
-    found = studio.json("/api/upload?name=../my%20trial.csv", table(rows))
-    state = studio.json(f"/api/sessions/{found['id']}")
+    answer = studio.json("/api/upload?name=../my%20trial.csv", table(rows))
+    state = studio.json(f"/api/sessions/{answer['id']}")
     data = state["document"]["data"]
     assert state["document"]["title"] == "my trial"
     assert data["file"] == "my trial.csv"
@@ -129,8 +129,8 @@ def test_parquet_files_are_taken_as_well(studio):
     content = io.BytesIO()
     rows = {"dose": [i / 10 for i in range(30)], "effect": [i % 7 for i in range(30)]}
     pl.DataFrame(rows).write_parquet(content)
-    found = studio.json("/api/upload?name=trial.parquet", content.getvalue())
-    state = studio.json(f"/api/sessions/{found['id']}")
+    answer = studio.json("/api/upload?name=trial.parquet", content.getvalue())
+    state = studio.json(f"/api/sessions/{answer['id']}")
     assert state["table"]["rows"] == 30
     assert state["document"]["data"]["file"] == "trial.parquet"
 
@@ -156,8 +156,8 @@ def test_bad_files_are_refused_with_a_reason(studio, name, content, status, said
 
 
 def test_functions_before_the_data_obey_the_rules(studio, toy):
-    found = studio.json(f"{toy}/prior", {})
-    x, functions = np.array(found["x"]), np.array(found["functions"])
+    answer = studio.json(f"{toy}/prior", {})
+    x, functions = np.array(answer["x"]), np.array(answer["functions"])
     inside = functions[:, (x >= -1) & (x <= 1)]
     broken = ((inside > -4.9) & (inside < 2.9)).any(axis=1)
     assert broken.mean() <= 0.05
@@ -199,12 +199,12 @@ def test_a_fit_is_told_of_and_shown_as_it_goes(fitted):
 
 def test_both_posteriors_are_shown_and_only_one_obeys(studio, fitted):
     session, *_ = fitted
-    found = studio.json(f"{session}/posterior", {})
-    x = np.array(found["with"]["x"])
+    answer = studio.json(f"{session}/posterior", {})
+    x = np.array(answer["with"]["x"])
     inside = np.abs(x) <= 0.3
     shares = {}
     for which in ("with", "without"):
-        values = np.array(found[which]["functions"])[:, inside]
+        values = np.array(answer[which]["functions"])[:, inside]
         shares[which] = ((values >= 2.49) & (values <= 3.01)).all(axis=1).mean()
     assert shares["with"] > 0.95
     assert shares["without"] < 0.5
@@ -242,7 +242,7 @@ def test_the_code_that_is_taken_away_gives_the_same_numbers(studio, fitted, tmp_
     code = studio.ask(f"{session}/files/code.py")[2].decode()
     code += "print('RMSE', ((model.predict(X) - y) ** 2).mean() ** 0.5)\n"
     (tmp_path / "code.py").write_text(code)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-W", "ignore", "code.py"],
         cwd=tmp_path,
         check=True,
@@ -250,7 +250,7 @@ def test_the_code_that_is_taken_away_gives_the_same_numbers(studio, fitted, tmp_
         timeout=300,
         text=True,
     )
-    rmse = float(done.stdout.rpartition("RMSE ")[2])
+    rmse = float(completed.stdout.rpartition("RMSE ")[2])
     np.testing.assert_allclose(rmse, state["result"]["with"]["scores"]["rmse"])
 
 
@@ -382,8 +382,8 @@ def test_an_example_that_is_opened_twice_is_numbered(studio):
 def test_first_rows_are_the_file_s_own_with_their_gaps(studio):
     rows = [["dose", "who", "effect"], ["", "a", 1], ["2.5", "b", 3], ["1", "b", 2]]
     rows += [[i, "ab"[i % 2], i % 3] for i in range(20)]
-    found = studio.json("/api/upload?name=gaps.csv", table(rows))
-    state = studio.json(f"/api/sessions/{found['id']}")
+    answer = studio.json("/api/upload?name=gaps.csv", table(rows))
+    state = studio.json(f"/api/sessions/{answer['id']}")
     assert state["table"]["first"][:2] == [[None, "a", "1"], ["2.5", "b", "3"]]
 
 
@@ -398,8 +398,8 @@ def test_first_rows_are_the_file_s_own_with_their_gaps(studio):
 def test_columns_that_rules_mean_are_told_as_rules_write_them(studio, text, advice):
     rows = [["my dose", "who", "effect"]]
     rows += [[i / 10, "ab"[i % 2], i % 7 / 3] for i in range(40)]
-    found = studio.json("/api/upload?name=trial.csv", table(rows))
-    session = f"/api/sessions/{found['id']}"
+    answer = studio.json("/api/upload?name=trial.csv", table(rows))
+    session = f"/api/sessions/{answer['id']}"
     rule = {"id": "r1", "text": text}
     state = studio.save(session, lambda d: d.update(rules=[rule]))
     assert advice in state["rules"][0]["error"]["message"]

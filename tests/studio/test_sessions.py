@@ -80,8 +80,8 @@ def test_a_damaged_session_is_named_and_the_others_are_there(store, content):
 def test_one_damaged_value_harms_no_other_session(store, key, value, is_listed):
     good, bad = (store.from_document(*EXAMPLES["fig1-left"].make()) for _ in "ab")
     page = bad.folder / "session.json"
-    said = json.loads(page.read_text())
-    page.write_text(json.dumps({**said, key: "here"}).replace('"here"', value))
+    document = json.loads(page.read_text())
+    page.write_text(json.dumps({**document, key: "here"}).replace('"here"', value))
     assert {one["id"] for one in store.listed()} == {good.id, *[bad.id] * is_listed}
     if is_listed:
         with pytest.raises(DataError, match="damaged"):
@@ -97,17 +97,17 @@ def test_a_damaged_state_of_a_fit_is_none(store):
 
 def test_the_studio_starts_beside_damaged_sessions_and_refuses_to_open_them(tmp_path):
     folder = tmp_path / "studio"
-    made = Store(folder)
-    bad = [made.from_document(*EXAMPLES["fig1-left"].make()) for _ in DAMAGE]
+    store = Store(folder)
+    bad = [store.from_document(*EXAMPLES["fig1-left"].make()) for _ in DAMAGE]
     for session, content in zip(bad, DAMAGE, strict=True):
         (session.folder / "session.json").write_text(content)
     with running(folder) as studio:
         assert studio.json("/api/start")["sessions"] == []
         for session in bad:
             for path in ("", "/events", "/rows", "/files/study.zip"):
-                found = studio.ask(f"/api/sessions/{session.id}{path}")
-                assert found[0] == 422, (path, found)
-                assert "this file is damaged" in json.loads(found[2])["error"]
+                answer = studio.ask(f"/api/sessions/{session.id}{path}")
+                assert answer[0] == 422, (path, answer)
+                assert "this file is damaged" in json.loads(answer[2])["error"]
 
 
 def test_what_cannot_be_read_leaves_no_session(store):
@@ -162,9 +162,9 @@ def test_ctrl_c_ends_the_studio_and_all_of_its_processes(tmp_path):
         with studio.listen(f"{session}/events") as stream:
             stream.readline()
             studio.process.send_signal(signal.SIGINT)
-            _, said = studio.process.communicate(timeout=60)
+            _, message = studio.process.communicate(timeout=60)
     assert studio.process.returncode == 130
-    assert "Traceback" not in said
+    assert "Traceback" not in message
     assert str(folder) not in _processes()
 
 
@@ -176,12 +176,12 @@ def test_ctrl_c_is_quiet_while_functions_are_computed(tmp_path):
             time.sleep(1.0)
             studio.process.send_signal(signal.SIGINT)
             started = time.monotonic()
-            _, said = studio.process.communicate(timeout=60)
+            _, message = studio.process.communicate(timeout=60)
             assert time.monotonic() - started < 10
             for one in asked:
                 one.exception()
     assert studio.process.returncode == 130
-    assert "Traceback" not in said
+    assert "Traceback" not in message
 
 
 def test_a_column_that_counts_rows_is_an_input_where_there_is_no_other(store):

@@ -157,11 +157,11 @@ def test_a_fit_that_does_not_hear_is_ended_and_told_as_stopped(fits, session):
         await some.close()
         return took, some.state(session)
 
-    took, said = asyncio.run(run())
+    took, message = asyncio.run(run())
     assert took < 5
-    assert said["state"] == "stopped"
-    assert said["message"] == "Stopped before anything was drawn."
-    assert session.fit_state() == said
+    assert message["state"] == "stopped"
+    assert message["message"] == "Stopped before anything was drawn."
+    assert session.fit_state() == message
 
 
 def test_what_libraries_print_ends_no_fit(fits, session):
@@ -193,10 +193,10 @@ def test_a_fit_that_is_not_followed_is_ended_and_told_as_failed(
         await until(lambda: not some.is_busy(session))
         return some.state(session)
 
-    said = asyncio.run(run())
+    message = asyncio.run(run())
     assert followed[0].returncode == -signal.SIGTERM
-    assert said["state"] == "failed"
-    assert "lost track of this fit" in said["message"]
+    assert message["state"] == "failed"
+    assert "lost track of this fit" in message["message"]
 
 
 def test_a_folder_that_cannot_be_used_is_told(fits, session, monkeypatch):
@@ -211,9 +211,9 @@ def test_a_folder_that_cannot_be_used_is_told(fits, session, monkeypatch):
         await until(lambda: not some.is_busy(session))
         return some.state(session)
 
-    said = asyncio.run(run())
-    assert said["state"] == "failed"
-    assert "No space left" in said["message"]
+    message = asyncio.run(run())
+    assert message["state"] == "failed"
+    assert "No space left" in message["message"]
 
 
 SPEAKS = """
@@ -228,12 +228,12 @@ send_event("bands", cut=[1.0, float("nan")], inner={"high": (float("inf"), "x")}
 
 
 def test_a_process_speaks_alone_and_numbers_that_are_none_are_null():
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", SPEAKS], capture_output=True, check=True, timeout=60
     )
     said = {"event": "bands", "cut": [1.0, None], "inner": {"high": [None, "x"]}}
-    assert json.loads(done.stdout) == said
-    assert done.stderr.split(b"\n") == [b"from Python", b"from elsewhere"]
+    assert json.loads(completed.stdout) == said
+    assert completed.stderr.split(b"\n") == [b"from Python", b"from elsewhere"]
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -251,11 +251,11 @@ def test_who_waits_for_a_summary_is_told_and_may_fit_again(fits, session, again)
         await until(lambda: not some.is_busy(session))
         return took, some.state(session)
 
-    took, said = asyncio.run(run())
+    took, message = asyncio.run(run())
     assert took < 5
-    assert said["state"] == "stopped"
-    wanted = "Stopped before there was anything to show." if again else "written"
-    assert said["message"] == wanted
+    assert message["state"] == "stopped"
+    expected = "Stopped before there was anything to show." if again else "written"
+    assert message["message"] == expected
 
 
 def test_a_server_that_is_closed_begins_nothing_and_leaves_nothing(fits, tmp_path):
@@ -345,27 +345,27 @@ def test_the_last_fit_is_put_back_when_its_successor_came_halfway(session):
 @pytest.mark.parametrize("after", [0.0, 0.05, 0.4, 1.5, 5.0])
 def test_a_fit_is_stopped_soon_on_a_busy_machine(studio, after):
     with busy(4):
-        found = stop_one(studio, "warm-up", after)
-    assert found.state == "stopped", found
-    assert found.seconds < 5, found
+        stops = stop_one(studio, "warm-up", after)
+    assert stops.state == "stopped", stops
+    assert stops.seconds < 5, stops
 
 
 @pytest.mark.slow
 def test_many_fits_are_stopped_soon_on_a_busy_machine():
     with busy(4):
-        found = list(stop_often(40, studios=2, seconds=10.0))
-    assert [one for one in found if one.state != "stopped"] == []
-    assert [str(one) for one in found if one.seconds >= 5] == []
+        stops = list(stop_often(40, studios=2, seconds=10.0))
+    assert [one for one in stops if one.state != "stopped"] == []
+    assert [str(one) for one in stops if one.seconds >= 5] == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plan", PLANS)
 def test_what_was_drawn_is_shown_however_busy_the_machine_is(studio, plan):
     with busy(4):
-        found = stop_one(studio, plan, after=30.0)
-    assert found.state == "stopped", found
-    assert found.seconds < 5, found
-    assert found.shown or plan == "warm-up" or "goes on from there" in found.message
+        stops = stop_one(studio, plan, after=30.0)
+    assert stops.state == "stopped", stops
+    assert stops.seconds < 5, stops
+    assert stops.shown or plan == "warm-up" or "goes on from there" in stops.message
 
 
 def until_stage(studio, session, stage):

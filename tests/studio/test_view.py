@@ -27,13 +27,13 @@ def bound(text, rows=ROWS):
 
 
 def test_what_a_view_leaves_open_is_chosen_from_the_data():
-    seen = window(View(), ROWS)
-    assert seen.shown == (0,)
-    low, high = seen.xlim
+    viewport = window(View(), ROWS)
+    assert viewport.shown == (0,)
+    low, high = viewport.xlim
     assert low < ROWS.X[:, 0].min() < ROWS.X[:, 0].max() < high
-    assert seen.limits[0] < ROWS.y.min() < ROWS.y.max() < seen.limits[1]
+    assert viewport.limits[0] < ROWS.y.min() < ROWS.y.max() < viewport.limits[1]
     np.testing.assert_allclose(
-        seen.inputs[:, 1:], np.median(ROWS.X, axis=0)[None, 1:].repeat(161, 0)
+        viewport.inputs[:, 1:], np.median(ROWS.X, axis=0)[None, 1:].repeat(161, 0)
     )
 
 
@@ -42,8 +42,8 @@ def test_a_category_is_held_at_its_most_frequent_value():
     names = ("dose", "who=a", "who=b", "who=c")
     X = np.column_stack([ROWS.X[:, 0], hot])
     schema = Schema(names, ("y",), choices=((1, 2, 3),))
-    seen = window(View(), Rows(X, ROWS.y, schema, 0, ROWS.numbers))
-    np.testing.assert_array_equal(seen.inputs[0, 1:], [0, 0, 1])
+    viewport = window(View(), Rows(X, ROWS.y, schema, 0, ROWS.numbers))
+    np.testing.assert_array_equal(viewport.inputs[0, 1:], [0, 0, 1])
 
 
 def test_along_a_category_there_is_nothing_between_its_values():
@@ -53,9 +53,9 @@ def test_along_a_category_there_is_nothing_between_its_values():
     # A view begins with an input that is an amount.
     assert window(View(), rows).shown == (3,)
     for along in (["who=a"], ["who=b", "dose"], ["who=a", "who=c"]):
-        seen = window(View(along=along), rows)
-        assert are_choices(seen.inputs, schema.choices).all()
-        assert {*seen.inputs[:, seen.shown[0]]} == {0.0, 1.0}
+        viewport = window(View(along=along), rows)
+        assert are_choices(viewport.inputs, schema.choices).all()
+        assert {*viewport.inputs[:, viewport.shown[0]]} == {0.0, 1.0}
 
 
 def test_regions_of_rules_are_shown_unless_they_are_far_away():
@@ -95,40 +95,42 @@ def area(layer):
 
 
 def test_layers_cover_what_rules_say():
-    seen = window(View(ranges={"a": (0, 10), "y": (-2, 2)}), ROWS)
-    box = layer_of(bound("if 1 <= a <= 4 then not (-1 <= y <= 1)"), seen)
+    viewport = window(View(ranges={"a": (0, 10), "y": (-2, 2)}), ROWS)
+    box = layer_of(bound("if 1 <= a <= 4 then not (-1 <= y <= 1)"), viewport)
     assert box["kind"] == "forbidden"
     np.testing.assert_allclose(area(box), 6.0, rtol=1e-3)
-    expected = layer_of(bound("if 2 <= a <= 4 then y ~ Normal(0.1 * a, 0.25)"), seen)
+    expected = layer_of(
+        bound("if 2 <= a <= 4 then y ~ Normal(0.1 * a, 0.25)"), viewport
+    )
     assert expected["kind"] == "expected"
     np.testing.assert_allclose(area(expected), 2.0, rtol=1e-3)
     pairs = zip(expected["line"]["x"], expected["line"]["y"], strict=True)
     line = np.array([(x, y) for x, y in pairs if y is not None])
     np.testing.assert_allclose(line[:, 1], 0.1 * line[:, 0], rtol=1e-5)
-    slope = layer_of(bound("if 2 <= a <= 4 then y rises with a"), seen)
+    slope = layer_of(bound("if 2 <= a <= 4 then y rises with a"), viewport)
     assert slope["kind"] == "region"
     np.testing.assert_allclose(area(slope), 8.0, rtol=1e-3)
 
 
 def test_a_map_shows_regions():
     view = View(along=["a", "b"], ranges={"a": (0, 10), "b": (0, 10)})
-    seen = window(view, ROWS)
-    layer = layer_of(bound("if 1 <= a <= 3 and 2 <= b <= 7 then y > 0"), seen)
+    viewport = window(view, ROWS)
+    layer = layer_of(bound("if 1 <= a <= 3 and 2 <= b <= 7 then y > 0"), viewport)
     assert layer["kind"] == "region"
     np.testing.assert_allclose(area(layer), 10.0, rtol=1e-3)
 
 
 def test_functions_are_summed_up_as_curves_and_maps():
-    seen = window(View(), ROWS)
+    viewport = window(View(), ROWS)
     values = rng.normal(size=(500, 161, 1)) * 2.0 + np.arange(161)[None, :, None]
-    found = summarize(values, seen)
-    np.testing.assert_allclose(found["mean"], np.arange(161), atol=0.5)
-    width = np.subtract(found["function_high"], found["function_low"])
+    summary = summarize(values, viewport)
+    np.testing.assert_allclose(summary["mean"], np.arange(161), atol=0.5)
+    width = np.subtract(summary["function_high"], summary["function_low"])
     np.testing.assert_allclose(width.mean(), 2 * 1.96 * 2.0, rtol=0.05)
-    assert len(found["functions"]) == 40
-    seen = window(View(along=["a", "b"]), ROWS)
-    x, y = np.meshgrid(*seen.axes)
-    table = summarize((x + 10 * y).reshape(1, -1, 1), seen)
+    assert len(summary["functions"]) == 40
+    viewport = window(View(along=["a", "b"]), ROWS)
+    x, y = np.meshgrid(*viewport.axes)
+    table = summarize((x + 10 * y).reshape(1, -1, 1), viewport)
     np.testing.assert_allclose(table["z"], x + 10 * y, rtol=1e-4)
 
 
@@ -140,9 +142,9 @@ def test_classes_have_probabilities_that_add_up_to_one():
         0,
         ROWS.numbers,
     )
-    found = summarize(rng.normal(size=(30, 161, 2)), window(View(), rows))
-    np.testing.assert_allclose(np.sum(found["probability"], axis=0), 1.0, rtol=1e-4)
-    assert found["classes"] == ["u", "v"]
+    summary = summarize(rng.normal(size=(30, 161, 2)), window(View(), rows))
+    np.testing.assert_allclose(np.sum(summary["probability"], axis=0), 1.0, rtol=1e-4)
+    assert summary["classes"] == ["u", "v"]
 
 
 def test_numbers_that_are_none_are_told_so():

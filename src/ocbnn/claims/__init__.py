@@ -1,4 +1,4 @@
-"""What rules say of outputs: one file for each kind of claim."""
+"""Claims about outputs: one file for each kind."""
 
 from ocbnn.claims.base import (
     AnyClaim as AnyClaim,

@@ -1,13 +1,13 @@
-"""What every kind of claim knows about itself.
+"""The interface of every kind of claim.
 
-A claim has three shapes. As an expert writes it, it is a condition, or a `WrittenClaim`
+A claim has three forms. As an expert writes it, it is a condition, or a `WrittenClaim`
 of another kind: trees with names, and text. Bound to columns it is a `BoundClaim`: it
-tells exactly whether outputs keep it and, if that can be said, what it forbids. For
-compiled code it is a `Density`: its numbers are arrays, and it tells what a function
-pays for it and how far the function is from breaking it.
+checks exactly whether outputs keep it and, where possible, states what it forbids. For
+compiled code it is a `Density`: its numbers are arrays, and it computes a function's
+penalty and its slack.
 
-One file of this room holds all three shapes of one kind. Other rooms ask a claim for
-what it can do, and never which kind it is.
+One file of this room holds all three forms of one kind. Other rooms ask a claim for
+what it can do, never which kind it is.
 """
 
 import abc
@@ -44,33 +44,33 @@ from ocbnn.language.schema import Schema
 from ocbnn.language.tree import Expression
 
 Tree: TypeAlias = Condition | Expression
-# The natural size of everything that a claim compares, in an order of its own.
+# The natural size of everything that a claim compares, in the claim's own order.
 Scales: TypeAlias = tuple[tuple[Float[Array, ""], ...], ...]
 Mask: TypeAlias = tuple[bool, ...]
 
 
 @runtime_checkable
 class Settings(Protocol):
-    """How a rule is held; `Rule` has these."""
+    """How strictly a rule is held; `Rule` implements this."""
 
     @property
     def points(self) -> int:
-        """At how many inputs it is evaluated."""
+        """The number of inputs at which it is evaluated."""
         ...
 
     @property
     def weight(self) -> float | None:
-        """How often its density counts in all; None: as often as is usual."""
+        """How often its density counts in total; None for the default."""
         ...
 
     @property
     def tolerance(self) -> float | None:
-        """How far outputs may be beyond the edge, give or take; None: as is usual."""
+        """Roughly how far outputs may be beyond the edge; None for the default."""
         ...
 
     @property
     def is_indicator(self) -> bool:
-        """Whether the paper's indicator says what a broken rule costs."""
+        """Whether the penalty is the paper's soft indicator."""
         ...
 
     @property
@@ -80,53 +80,53 @@ class Settings(Protocol):
 
     @property
     def forbidden(self) -> float:
-        """That of the others."""
+        """The Dirichlet concentration of all other classes."""
         ...
 
     @property
     def per(self) -> Per:
-        """Whether a mixture chooses at each point or once."""
+        """Whether a mixture chooses its component at each point or once per region."""
         ...
 
     @property
     def tau(self) -> tuple[float, float]:
-        """How steep the soft indicator is."""
+        """The steepness of the soft indicator."""
         ...
 
     @property
     def literal(self) -> bool:
-        """Whether it is as the paper prints it."""
+        """Whether the soft indicator is the one printed in the paper."""
         ...
 
     @property
     def strength(self) -> float | Held:
-        """The price of a violation, or a word."""
+        """The price of a violation, or "soft", "firm" or "hard"."""
         ...
 
     @property
     def held(self) -> Held:
-        """How strictly, in a word."""
+        """How strictly the rule is held: "soft", "firm" or "hard"."""
         ...
 
     @property
     def gamma(self) -> float:
-        """The price of a violation; where it is found, what it starts at."""
+        """The price of a violation, or the initial price if refinement raises it."""
         ...
 
 
 class Dial(NamedTuple):
-    """The setting that says how strictly a claim is held.
+    """The setting that controls how strictly a claim is held.
 
     Attributes
     ----------
     setting
         Its name.
     now
-        Its value, or a word.
+        Its value, or a word such as "firm".
     usual
-        Its value when it is left out.
+        Its default value.
     words
-        Words that it may be.
+        The words it accepts.
     """
 
     setting: str
@@ -149,13 +149,13 @@ class Typical(NamedTuple):
     Attributes
     ----------
     xs
-        Some of the rule's points.
+        A sample of the rule's points.
     ys
-        Some outputs.
+        A sample of outputs.
     output_scale
-        The size of each output.
+        The scale of each output.
     slopes
-        That of each slope the claim speaks of.
+        The scale of each slope that the claim uses.
     """
 
     xs: Float[Array, "points inputs"]
@@ -164,130 +164,139 @@ class Typical(NamedTuple):
     slopes: Slopes = NO_SLOPES
 
 
-class Felt(NamedTuple):
-    """A function at all points of a rule: values, slopes, and the function itself."""
+class Evaluation(NamedTuple):
+    """A function evaluated at all points of a rule: values, slopes and the function."""
 
     xs: Inputs
     ys: Outputs
     slopes: Slopes
     function: Function
 
-    def each(self, one: Callable[[Site], Array]) -> Array:
-        """What a function of one site gives at every point."""
-        return jax.vmap(lambda *site: one(Site(*site)))(self.xs, self.ys, self.slopes)
+    def each(self, function: Callable[[Site], Array]) -> Array:
+        """Apply a function of one site at every point."""
+        return jax.vmap(lambda *site: function(Site(*site)))(
+            self.xs, self.ys, self.slopes
+        )
 
 
 class Weight(NamedTuple):
-    """How much a claim counts.
+    """The weight of a claim.
 
     Attributes
     ----------
     value
         The number.
     at_each
-        Whether every point has it, or all of them together.
+        Whether it is the weight of each point, or of all points together.
     """
 
     value: float
     at_each: bool = False
 
+    @classmethod
+    def per_point(cls, settings: Settings) -> "Weight":
+        """One per point, as in the paper, unless a weight is given for all points."""
+        if settings.weight is None:
+            return cls(1.0, at_each=True)
+        return cls(settings.weight)
+
 
 class Density(eqx.Module):
-    """What a claim costs a function. Its form is static, its numbers are arrays.
+    """A claim's density. Its form is static, and its numbers are arrays.
 
-    So another threshold, strength or standard deviation needs no compilation.
+    So a different threshold, strength or standard deviation needs no compilation.
     """
 
-    # Whether the claim has an edge that points may walk to.
+    # Whether the claim has an edge that points can move to.
     has_edge: ClassVar[bool] = False
-    # Whether several of one form may be computed together.
+    # Whether densities of the same form may be stacked and computed together.
     is_stackable: ClassVar[bool] = True
 
     @property
     def is_bounded(self) -> bool:
-        """Whether no function, however steep, is rewarded without limit."""
+        """Whether the density is bounded above."""
         return True
 
     def sizes(self) -> Scales:
         """The natural size of everything that is compared."""
         return ()
 
-    # Whether no function pays more than the weight, however far it breaks the claim.
+    # Whether the penalty never exceeds the weight, however large the violation.
     is_limited: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def log_g(self, felt: Felt, weight: Scalar, share: Scalar) -> Scalar:
-        """`log g(W|C)`, given the weight of all points and the share of one."""
+    def log_g(self, evaluation: Evaluation, weight: Scalar, share: Scalar) -> Scalar:
+        """`log g(W|C)`, given the total weight and the weight of one point."""
 
     @abc.abstractmethod
     def slack(self, site: Site) -> Scalar:
-        """What is left at one site before the claim is broken; below zero, it is.
+        """How far a function is from violating the claim at one site.
 
-        In the natural sizes of the claim. Zero or more exactly where it holds.
+        In natural sizes: zero or more where the claim holds, negative elsewhere.
         """
 
 
 class BoundClaim(abc.ABC):
     """A claim about columns. Frozen and hashable by value: static under `jax.jit`."""
 
-    # Whether it may be held firmly, or without exception.
+    # Whether it can be held firm or hard.
     can_be_strict: ClassVar[bool] = False
-    # Whether it costs nothing where it holds, and never rewards.
+    # Whether the density is a penalty: zero where the claim holds, else negative.
     is_penalty: ClassVar[bool] = False
-    # What helps where functions break it.
+    # What to do when draws violate it.
     remedy: ClassVar[str] = "make it stricter"
-    # Where a draw keeps it, in a sentence; empty where that needs no words.
+    # A sentence that says when a draw keeps it; empty where that is obvious.
     kept_where: ClassVar[str] = ""
 
-    # What it says.
+    # What the claim says.
 
     @property
     def trees(self) -> Sequence[Tree]:
-        """What is said about columns, for those who look for something in it."""
+        """The trees over columns that it is made of, for searches."""
         return ()
 
     @property
     def has_sides(self) -> bool:
-        """Whether it leaves room on several sides, with none in between."""
+        """Whether it allows outputs on several sides of a forbidden part."""
         return False
 
     @property
     def required(self) -> Condition | None:
-        """The condition that outputs must keep; None where it is about something else.
+        """The condition that outputs must satisfy; None if there is no such condition.
 
-        An expectation makes outputs unlikely, and requires nothing.
+        An expectation only makes outputs unlikely, so it requires nothing.
         """
         return None
 
     @property
     def allowed(self) -> Mask | None:
-        """Whether each class is allowed; None where it is not about classes."""
+        """Whether each class is allowed; None if it is not about classes."""
         return None
 
     @property
     def broken(self) -> Terms | None:
-        """How it is broken: a union of intersections of `f <= 0`, for bounds.
+        """Where it is violated: a union of intersections of `f <= 0`, for proofs.
 
-        Of outputs as a network gives them, logits for classes. None where that cannot
-        be said, and nothing can be proved.
+        In terms of the network's outputs, which are logits for classes. None where it
+        has no such form, so nothing can be proved.
         """
         return None
 
     @property
     def curves(self) -> tuple[Curve, ...]:
-        """Lines that outputs are expected on, for pictures."""
+        """Lines on which outputs are expected, for plots."""
         return ()
 
-    # Whether it holds.
+    # Checks.
 
     @property
     def is_checkable(self) -> bool:
-        """Whether outputs can break it."""
+        """Whether outputs can be checked against it."""
         return True
 
     @property
     def is_searchable(self) -> bool:
-        """Whether it has a slack that leads to where it is broken."""
+        """Whether it has a slack whose slope leads a search to violations."""
         return self.is_checkable
 
     @abc.abstractmethod
@@ -303,28 +312,28 @@ class BoundClaim(abc.ABC):
         Y
             Outputs (..., n, outputs), or class numbers (..., n).
         slopes
-            Those that it speaks of, each laid out like `Y`.
+            The slopes that it uses, each laid out like `Y`.
         """
 
-    # How it is held.
+    # Settings.
 
     @abc.abstractmethod
     def idle_settings(self, settings: Settings) -> tuple[Sequence[str], str]:
-        """Settings that have no effect on it, and what has one instead."""
+        """Settings without effect on it, and a phrase naming those that have one."""
 
     def check(self, settings: Settings) -> None:  # noqa: B027 (most refuse nothing)
-        """Refuse settings that do not fit what is said."""
+        """Raise an error for settings that do not fit the claim."""
 
     def dial(self, settings: Settings) -> Dial | None:
-        """What says how strictly it is held; None where the user's own code does."""
+        """The setting that controls its strictness; None if the user's code does."""
         return None
 
     def softly(self, settings: Settings) -> bool:
-        """Whether what the claim says softly counts beside its strict density."""
+        """Whether its soft density also counts, beside its strict one."""
         return False
 
     def best(self, settings: Settings, points: int) -> float | None:
-        """The most that its share of the log density can be; None: it has no limit."""
+        """The largest value of its term of the log density; None if unbounded."""
         return None
 
     # For compiled code.
@@ -334,7 +343,7 @@ class BoundClaim(abc.ABC):
         return self
 
     def unit_scales(self) -> Scales:
-        """Sizes of one, for problems that are not standardised."""
+        """Natural sizes of one, for problems that are not standardised."""
         return ()
 
     def measured_scales(self, typical: Typical) -> Scales:
@@ -342,49 +351,49 @@ class BoundClaim(abc.ABC):
         return ()
 
     def compared(self, scales: Scales) -> list[tuple[Expression, float]]:
-        """Expressions whose digits matter, each with its natural size."""
+        """Expressions that lose digits to rounding, each with its natural size."""
         return []
 
     def check_points(  # noqa: B027 (most refuse nothing)
         self, name: str, points: Inputs, outputs: int
     ) -> None:
-        """Refuse what cannot be computed at these points."""
+        """Raise an error for a claim that cannot be computed at these points."""
 
     @abc.abstractmethod
     def weight(self, settings: Settings) -> Weight:
-        """How much it counts."""
+        """Its weight."""
 
     @abc.abstractmethod
     def density(
         self, settings: Settings, scales: Scales, units: Units | None
     ) -> Density:
-        """What compiled code computes; `self` is in `units` already."""
+        """The density for compiled code; `self` is already in `units`."""
 
 
 class WrittenClaim(abc.ABC):
     """A claim that is not a condition, as an expert writes it. Frozen.
 
-    `str` gives text that reads back as an equal claim, where the kind has text.
+    `str` gives text that parses back to an equal claim, if the kind has text.
     """
 
-    # The sign or word that follows what is spoken of, as `~` does; None: no text.
+    # The sign or word that follows the subject, as `~` does; None for no text.
     sign: ClassVar[str | None] = None
-    # Said where conditions are joined with such a claim.
+    # The error message where conditions are joined with such a claim.
     whole: ClassVar[str] = ""
 
     @classmethod
     def read(cls, parser: Parser, target: Expression) -> "WrittenClaim":
-        """Read on from the sign, which was not taken yet."""
+        """Parse from the sign on, which has not been consumed yet."""
         raise parser.fail(f"a claim of kind {cls.__name__} has no text")
 
     @property
     def trees(self) -> Sequence[Tree]:
-        """Parts that speak of outputs."""
+        """Parts that mention outputs."""
         return ()
 
     @property
     def input_trees(self) -> Sequence[Expression]:
-        """Parts that speak of inputs alone."""
+        """Parts that mention inputs only."""
         return ()
 
     @abc.abstractmethod
@@ -392,7 +401,7 @@ class WrittenClaim(abc.ABC):
         """The same claim about the columns of a schema."""
 
     def sentence(self, spelled: Callable[[Expression], str]) -> str:
-        """The claim in words, given how expressions are spelled."""
+        """The claim as a phrase, given a function that spells expressions."""
         return str(self)
 
 

@@ -1,9 +1,9 @@
-r"""Classes that are possible, and classes that are not.
+r"""Allowed and forbidden classes.
 
 The paper's density is $\log \mathrm{Dir}(\mathrm{softmax}\,\phi(x); \alpha)$, with
 $\alpha$ large for allowed classes and small for the others. It rewards certainty
-without end, and made costly it would shout down the data. So a class that is ruled out,
-firmly or without exception, is forbidden like a value: where its logit is the largest.
+without limit, so with a large weight it would overwhelm the data. A firm or hard rule
+therefore forbids a class like a value: where its logit is the largest.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from ocbnn.claims.base import (
     BoundClaim,
     Density,
     Dial,
-    Felt,
+    Evaluation,
     Mask,
     Scales,
     Settings,
@@ -60,42 +60,43 @@ class AllowedClasses(BoundClaim):
 
     @classmethod
     def of(cls, claim: Condition, schema: Schema) -> "AllowedClasses":
-        """The classes that a condition leaves.
+        """The classes that a condition allows.
 
         Raises
         ------
         RuleError
-            When it leaves all of them or none, or is about something else.
+            When it allows all of them or none, or is not about classes.
         """
         classes = schema.classes or ()
         mask = tuple(_is_allowed(claim, schema, index) for index in range(len(classes)))
         if all(mask) or not any(mask):
-            every = "every class" if all(mask) else "no class"
+            allowed_classes = "every class" if all(mask) else "no class"
             raise RuleError(
-                f"the claim ({claim}) allows {every} of {listing(classes)}, so it "
-                f"{'says nothing' if all(mask) else 'cannot hold'}. Name some of them."
+                f"the claim ({claim}) allows {allowed_classes} of {listing(classes)}, "
+                f"so it {'says nothing' if all(mask) else 'cannot hold'}. Name some of "
+                "them."
             )
         return cls(mask)
 
     @property
     def allowed(self) -> Mask:
-        """The classes."""
+        """Whether each class is allowed."""
         return self.mask
 
     @property
     def broken(self) -> Terms:
-        """Where a forbidden class comes before all that are allowed."""
-        logits = [Column("output", place, "") for place in range(len(self.mask))]
-        good = [one for one, allowed in zip(logits, self.mask, strict=True) if allowed]
-        bad = [one for one in logits if one not in good]
+        """Where the logit of a forbidden class is at least that of all allowed ones."""
+        logits = [Column("output", index, "") for index in range(len(self.mask))]
+        good = [logit for logit, ok in zip(logits, self.mask, strict=True) if ok]
+        bad = [logit for logit in logits if logit not in good]
         return tuple(tuple(Atom(g - b, False) for g in good) for b in bad)
 
     def holds(self, X: np.ndarray, Y: np.ndarray, slopes: Slopes) -> np.ndarray:
-        """Whether each class number is one of them."""
+        """Whether each class number is an allowed class."""
         return np.array(self.mask)[Y]
 
     def idle_settings(self, settings: Settings) -> tuple[Sequence[str], str]:
-        """A hard rule masks classes, and nothing is left to weigh."""
+        """A hard rule masks classes, so no setting has an effect."""
         edge = ("tolerance", "form", "tau", "literal")
         idle = ("strength", "per")
         if settings.held == "hard":
@@ -107,17 +108,17 @@ class AllowedClasses(BoundClaim):
         return (idle if settings.held == "firm" else (*idle, *edge)), instead
 
     def dial(self, settings: Settings) -> Dial:
-        """The weight, or a word."""
-        now = settings.weight or _USUAL_WEIGHT
-        now = now if settings.held == "soft" else settings.held
-        return Dial("weight", now, _USUAL_WEIGHT, ("firm", "hard"))
+        """The weight, or "firm" or "hard"."""
+        value = settings.weight or _USUAL_WEIGHT
+        value = value if settings.held == "soft" else settings.held
+        return Dial("weight", value, _USUAL_WEIGHT, ("firm", "hard"))
 
     def softly(self, settings: Settings) -> bool:
-        """Firmness takes nothing from what the rule says softly."""
+        """A firm rule keeps its soft density."""
         return settings.held == "firm"
 
     def weight(self, settings: Settings) -> Weight:
-        """Once in all: as a product over the points it shouts down any data."""
+        """One in total: one per point would overwhelm the data."""
         if settings.held != "soft" and settings.is_indicator:
             return Weight(settings.gamma)
         if settings.held != "soft":
@@ -127,7 +128,7 @@ class AllowedClasses(BoundClaim):
     def density(
         self, settings: Settings, scales: Scales, units: Units | None
     ) -> Density:
-        """The paper's positive prior, or what is forbidden."""
+        """The paper's positive prior if soft, else a penalty for forbidden classes."""
         if settings.held == "soft":
             return Dirichlet.of(self.mask, settings)
         if settings.is_indicator:
@@ -144,25 +145,25 @@ class Dirichlet(Density):
 
     @classmethod
     def of(cls, mask: Mask, settings: Settings) -> "Dirichlet":
-        """Concentrations that are large for allowed classes."""
+        """Use large concentrations for allowed classes."""
         alpha = np.where(np.array(mask), settings.allowed, settings.forbidden)
         normaliser = gammaln(alpha.sum()) - gammaln(alpha).sum()
         return cls(mask, jnp.asarray(alpha, float), jnp.asarray(normaliser, float))
 
     @property
     def is_bounded(self) -> bool:
-        """Below one, a concentration rewards logits that run away."""
+        """A concentration below one rewards diverging logits."""
         return bool(np.asarray(self.alpha).min() >= 1)
 
-    def log_g(self, felt: Felt, weight: Scalar, share: Scalar) -> Scalar:
-        """The share of every point."""
-        return share * jnp.sum(felt.each(self._logpdf))
+    def log_g(self, evaluation: Evaluation, weight: Scalar, share: Scalar) -> Scalar:
+        """The weighted sum over all points."""
+        return share * jnp.sum(evaluation.each(self._logpdf))
 
     def _logpdf(self, site: Site) -> Scalar:
-        """From the logarithm of the softmax.
+        """Computed from the log-softmax.
 
-        So a network that is certain gives a large number with a finite slope, and not
-        an infinity without one.
+        So a network that is certain gives a large number with a finite slope instead
+        of an infinity.
         """
         log_p = jax.nn.log_softmax(site.y)
         powers = (self.alpha - 1.0).astype(log_p.dtype)
@@ -174,7 +175,7 @@ class Dirichlet(Density):
 
 
 class ForbiddenClasses(Density):
-    """How far the largest logit belongs to a class that is not allowed."""
+    """Penalties for a largest logit that belongs to a forbidden class."""
 
     mask: Mask = eqx.field(static=True)
 
@@ -186,35 +187,35 @@ class ForbiddenClasses(Density):
 
 
 class DistanceOfClasses(ForbiddenClasses):
-    """By how much another class leads, squared."""
+    """The squared lead of a forbidden class."""
 
     tolerance: Float[Array, ""]
     margin: Float[Array, ""]
 
-    def log_g(self, felt: Felt, weight: Scalar, share: Scalar) -> Scalar:
-        """The leads, in tolerances."""
-        edge = (a.astype(felt.ys.dtype) for a in (self.tolerance, self.margin))
+    def log_g(self, evaluation: Evaluation, weight: Scalar, share: Scalar) -> Scalar:
+        """The squared leads, in tolerances."""
+        edge = (a.astype(evaluation.ys.dtype) for a in (self.tolerance, self.margin))
         tolerance, margin = edge
-        behind = lambda site: squared_hinge(self.slack(site), tolerance, margin)
-        return -0.5 * share * jnp.sum(felt.each(behind))
+        penalty = lambda site: squared_hinge(self.slack(site), tolerance, margin)
+        return -0.5 * share * jnp.sum(evaluation.each(penalty))
 
 
 class IndicatorOfClasses(ForbiddenClasses):
-    """The paper's soft indicator of another class that leads."""
+    """The paper's soft indicator of the lead of a forbidden class."""
 
     edge: Edge
 
-    def log_g(self, felt: Felt, weight: Scalar, share: Scalar) -> Scalar:
-        """The mean violation, at its price."""
+    def log_g(self, evaluation: Evaluation, weight: Scalar, share: Scalar) -> Scalar:
+        """The mean violation times its price."""
         broken = lambda site: self.edge.inside(self.slack(site))
-        return -weight * jnp.mean(felt.each(broken))
+        return -weight * jnp.mean(evaluation.each(broken))
 
 
 def class_lead(mask: Mask, site: Site) -> Scalar:
-    """The largest logit of an allowed class less that of all others."""
+    """The largest logit of the allowed classes less that of the others."""
     allowed = np.array(mask)
     if allowed.all() or not allowed.any():
-        # An infinity less another is not a number.
+        # The difference of two infinities would be NaN.
         end = np.inf if allowed.all() else -np.inf
         return jnp.asarray(end, site.y.dtype)
     return largest(site.y[allowed]) - largest(site.y[~allowed])
@@ -229,7 +230,7 @@ def _is_allowed(claim: Condition, schema: Schema, index: int) -> bool:
         case Not(part):
             return not _is_allowed(part, schema, index)
         case And(parts):
-            # A list, so that every part is looked at and every error is found.
+            # A list, so that every part is checked and every error is found.
             return all([_is_allowed(part, schema, index) for part in parts])
         case Or(parts):
             return any([_is_allowed(part, schema, index) for part in parts])

@@ -1,4 +1,4 @@
-"""A person's own density: any differentiable `log_g` of a function."""
+"""The user's own density: any differentiable `log_g` of a function."""
 
 import dataclasses
 import inspect
@@ -13,7 +13,7 @@ import numpy as np
 from ocbnn.claims.base import (
     BoundClaim,
     Density,
-    Felt,
+    Evaluation,
     OwnFunction,
     Scales,
     Settings,
@@ -29,7 +29,7 @@ from ocbnn.language.schema import Schema
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Custom(WrittenClaim):
-    """A person's own `log_g`; equal only when it is the same function."""
+    """The user's own `log_g`; equal only when it is the same function."""
 
     log_g: OwnFunction
     holds: Any = None
@@ -61,13 +61,13 @@ class Custom(WrittenClaim):
         return f"custom({getattr(self.log_g, '__name__', type(self.log_g).__name__)})"
 
     def bind(self, schema: Schema) -> "CustomTerm":
-        """It finds its columns by itself."""
+        """Nothing to resolve: `log_g` gets all columns."""
         return CustomTerm(self.log_g, self.holds)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CustomTerm(BoundClaim):
-    """The same; equal only when the functions are the same."""
+    """A bound custom claim; equal only when its functions are the same."""
 
     log_g: OwnFunction
     own_holds: OwnFunction | None = None
@@ -83,37 +83,37 @@ class CustomTerm(BoundClaim):
 
     @property
     def is_checkable(self) -> bool:
-        """Whether its author has said when it holds."""
+        """Whether the user gave `holds`."""
         return self.own_holds is not None
 
     @property
     def is_searchable(self) -> bool:
-        """A yes or no has no slope to follow."""
+        """`holds` is yes or no, and a search needs a slope."""
         return False
 
     def holds(self, X: np.ndarray, Y: np.ndarray, slopes: Slopes) -> np.ndarray:
-        """What its author says, for each function in turn; else it always holds."""
+        """The user's `holds`, called once per function; without it, always True."""
         if self.own_holds is None:
             return np.ones(len(X), dtype=bool)
-        # Class numbers have no axis of outputs.
+        # Class numbers have no output axis.
         rows = 1 if np.issubdtype(Y.dtype, np.integer) else 2
-        lead, each = Y.shape[:-rows], Y.reshape(-1, *Y.shape[-rows:])
-        kept = [np.asarray(self.own_holds(X, one)) for one in each]
-        for one in kept:
-            if one.shape != (len(X),) or one.dtype != bool:
+        lead, functions = Y.shape[:-rows], Y.reshape(-1, *Y.shape[-rows:])
+        results = [np.asarray(self.own_holds(X, values)) for values in functions]
+        for result in results:
+            if result.shape != (len(X),) or result.dtype != bool:
                 raise RuleError(
                     f"`holds` of a custom rule gives True or False for each of "
-                    f"{len(X)} points, got {one.dtype} of shape {one.shape}."
+                    f"{len(X)} points, got {result.dtype} of shape {result.shape}."
                 )
-        return np.stack(kept).reshape(*lead, len(X))
+        return np.stack(results).reshape(*lead, len(X))
 
     def idle_settings(self, settings: Settings) -> tuple[Sequence[str], str]:
-        """All of them: the function says everything."""
+        """All settings: `log_g` defines the density completely."""
         shared = ("strength", "weight", "tolerance", "form", "tau", "literal")
         return (*shared, "allowed", "forbidden", "per"), "put it into `log_g`"
 
     def check_points(self, name: str, points: Inputs, outputs: int) -> None:
-        """It must give one number for all points together."""
+        """`log_g` must return one number for all points together."""
         ys = jax.ShapeDtypeStruct((points.shape[0], outputs), points.dtype)
         zero = lambda x: jnp.zeros((outputs,), x.dtype)
         value = jax.eval_shape(lambda xs, ys: self.value(xs, ys, zero), points, ys)
@@ -124,41 +124,43 @@ class CustomTerm(BoundClaim):
             )
 
     def value(self, xs: Inputs, ys: jax.Array, function: Function) -> jax.Array:
-        """What the author's function gives, which may ask for the function itself."""
+        """The value of `log_g`, which may take the function itself as an argument."""
         if "function" in inspect.signature(self.log_g).parameters:
             return self.log_g(xs, ys, function=function)
         return self.log_g(xs, ys)
 
     def weight(self, settings: Settings) -> Weight:
-        """Its own."""
+        """One: `log_g` contains its own weight."""
         return Weight(1.0)
 
     def density(
         self, settings: Settings, scales: Scales, units: Units | None
     ) -> "OwnDensity":
-        """The function, in the user's own units."""
+        """The user's function, in the user's units."""
         return OwnDensity(self, units)
 
 
 class OwnDensity(Density):
-    """The user's own density, which is about the user's own units."""
+    """The user's own density, which works in the user's units."""
 
     claim: CustomTerm = eqx.field(static=True)
     units: Units | None
 
     is_stackable: ClassVar[bool] = False
 
-    def log_g(self, felt: Felt, weight: Scalar, share: Scalar) -> Scalar:
-        """What the function gives."""
+    def log_g(self, evaluation: Evaluation, weight: Scalar, share: Scalar) -> Scalar:
+        """The value of the user's function."""
         if self.units is None:
-            value = self.claim.value(felt.xs, felt.ys, felt.function)
+            value = self.claim.value(evaluation.xs, evaluation.ys, evaluation.function)
         else:
-            outer = self.units.traced(felt.xs, felt.ys)
-            value = self.claim.value(*outer, self._outer(self.units, felt.function))
-        return jnp.asarray(value).astype(felt.ys.dtype)
+            outer = self.units.traced(evaluation.xs, evaluation.ys)
+            value = self.claim.value(
+                *outer, self._outer(self.units, evaluation.function)
+            )
+        return jnp.asarray(value).astype(evaluation.ys.dtype)
 
     def slack(self, site: Site) -> Scalar:
-        """None: it has no notion of being broken by so much."""
+        """Raise an error: a custom rule has no measure of violation."""
         raise TypeError("a custom rule has no slack")
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The edge of what is forbidden, softened."""
+"""The softened edge of what is forbidden."""
 
 import functools
 from collections.abc import Iterable
@@ -10,18 +10,18 @@ from jaxtyping import Array, Float
 from ocbnn.claims.base import Settings
 from ocbnn.claims.indicator import soft_indicator
 
-# How far outputs may be beyond an edge, give or take, as a share of the natural size.
+# Roughly how far outputs may be beyond an edge, as a share of the natural size.
 TOLERANCE = 0.03
-# The edge is set inwards by so many tolerances, and by more for a strict rule, but by
-# no more than this share of the room that there is: functions that lean on it then keep
-# the rule nearly everywhere, and a strict one also between its points.
+# The edge is moved inwards by so many tolerances, by more for a strict rule, but at
+# most by this share of the allowed width. Functions that lean on the edge then keep the
+# rule nearly everywhere, and a strict rule also between its points.
 MARGIN, STRICT_MARGIN, MOST_OF_ROOM = 2.0, 4.0, 0.1
 
 
 def edge_at(settings: Settings, size: float) -> tuple[Array, Array]:
-    """The tolerance and the margin of what has a natural size.
+    """The tolerance and the margin for a natural size.
 
-    A tolerance larger than the usual one makes a rule looser, and no margin wider.
+    A tolerance above the default makes a rule looser, but its margin no wider.
     """
     usual = TOLERANCE * size
     tolerance = settings.tolerance or usual
@@ -38,18 +38,18 @@ def squared_hinge(
 ) -> Float[Array, ""]:
     r"""$(m - z)_+^2 / t^2$: how far `z` is below the margin, in tolerances, squared.
 
-    Nothing from the margin on, however far; and no limit on the other side.
+    Zero at and above the margin; unbounded below it.
 
     Parameters
     ----------
     value
-        What must not be below zero.
+        The quantity that must not be negative.
     tolerance
-        How far it may be, give or take.
+        Roughly how far below zero it may be.
     margin
-        How far inwards the edge is set.
+        How far inwards the edge is moved.
     room
-        The width of what is allowed, where it has another end.
+        The allowed width, where there is an opposite edge.
 
     >>> one, two = jnp.array(1.0), jnp.array(2.0)
     >>> [float(squared_hinge(jnp.array(z), one, two)) for z in (3.0, 0.0, -1.0)]
@@ -62,11 +62,11 @@ def squared_hinge(
 
 
 def least(values: Iterable[Float[Array, ""]]) -> Float[Array, ""]:
-    """The least of some values, or not a number where one is not.
+    """The least of some values, or NaN if one is NaN.
 
-    Not `jnp.min`: its slope goes to the value that equals the least one, and where
-    compiled code computes the two apart they may differ in the last digit, so that
-    none does and the slope is lost.
+    Not `jnp.min`: its slope goes to the value that equals the result. Compiled code may
+    compute the two separately, so that they differ in the last digit and the slope is
+    lost.
     """
     return functools.reduce(lambda a, b: jnp.where(b >= a, a, b), values)
 
@@ -77,7 +77,7 @@ def largest(values: Iterable[Float[Array, ""]]) -> Float[Array, ""]:
 
 
 class Edge(eqx.Module):
-    """The paper's soft indicator, as a rule asks for it."""
+    """The paper's soft indicator, with a rule's settings."""
 
     tau0: Float[Array, ""]
     tau1: Float[Array, ""]
@@ -85,11 +85,11 @@ class Edge(eqx.Module):
 
     @classmethod
     def of(cls, settings: Settings) -> "Edge":
-        """As a rule asks for it."""
+        """The indicator with a rule's settings."""
         tau0, tau1 = (jnp.asarray(tau, float) for tau in settings.tau)
         return cls(tau0, tau1, settings.literal)
 
     def inside(self, z: Float[Array, ""]) -> Float[Array, ""]:
-        """How far `z`, in natural sizes, is at most zero."""
+        """The soft indicator of `z <= 0`, with `z` in natural sizes."""
         tau0, tau1 = (tau.astype(z.dtype) for tau in (self.tau0, self.tau1))
         return soft_indicator(z, tau0, tau1, literal=self.literal)

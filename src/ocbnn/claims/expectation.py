@@ -21,7 +21,7 @@ from ocbnn.claims.base import (
     Curve,
     Density,
     Dial,
-    Felt,
+    Evaluation,
     Scales,
     Settings,
     Tree,
@@ -93,9 +93,9 @@ class Expect(WrittenClaim):
 
     @classmethod
     def read(cls, parser: Parser, target: Expression) -> "Expect":
-        """Read `~ Normal(5 - x, 0.5)`, or a mixture."""
+        """Parse `~ Normal(5 - x, 0.5)`, or a mixture."""
         parser.advance()
-        first = parser.here
+        start = parser.here
         parts = [_normal(parser)]
         while parser.sees("+"):
             parser.advance()
@@ -106,7 +106,7 @@ class Expect(WrittenClaim):
         try:
             return cls(target, means, sds, weights)
         except (RuleError, SettingError) as error:
-            raise parser.fail(Sentence(error), first) from None
+            raise parser.fail(Sentence(error), start) from None
 
     @property
     def trees(self) -> Sequence[Tree]:
@@ -119,7 +119,7 @@ class Expect(WrittenClaim):
         return self.means
 
     def bind(self, schema: Schema) -> "Expectation":
-        """Of columns; the target speaks of outputs, and the means do not."""
+        """Bind to columns; only the target may mention outputs."""
         if schema.is_classification:
             raise RuleError(
                 f"`~ Normal` needs a real output, but {schema.outputs[0]} is a class. "
@@ -143,7 +143,7 @@ class Expect(WrittenClaim):
         return Expectation(target, means, self.sds, self.weights)
 
     def sentence(self, spelled: Callable[[Expression], str]) -> str:
-        """About some mean, give or take."""
+        """For example "y is about 3, give or take 0.5"."""
         parts = [
             f"about {spelled(mean)}, give or take {spelled(Number(sd))}"
             for mean, sd in zip(self.means, self.sds, strict=True)
@@ -190,8 +190,8 @@ class Expectation(BoundClaim):
 
     @property
     def broken(self) -> Terms:
-        """Further than 2 sd from every mean."""
-        near = [
+        """More than 2 sd from every mean."""
+        bands = [
             And(
                 (
                     Comparison("<=", mean - _NEAR * sd, self.target),
@@ -200,7 +200,7 @@ class Expectation(BoundClaim):
             )
             for mean, sd in zip(self.means, self.sds, strict=True)
         ]
-        condition: Condition = near[0] if len(near) == 1 else Or(tuple(near))
+        condition: Condition = bands[0] if len(bands) == 1 else Or(tuple(bands))
         return normal_form(condition, negated=True)
 
     @property
@@ -212,26 +212,26 @@ class Expectation(BoundClaim):
     def holds(self, X: np.ndarray, Y: np.ndarray, slopes: Slopes) -> np.ndarray:
         """Whether the target lies within 2 sd of any mean."""
         value = evaluate(self.target, X, Y, np, slopes)
-        near = [
+        is_near = [
             np.abs(value - evaluate(mean, X, Y, np)) <= _NEAR * sd
             for mean, sd in zip(self.means, self.sds, strict=True)
         ]
-        return functools.reduce(np.logical_or, near)
+        return functools.reduce(np.logical_or, is_near)
 
     def idle_settings(self, settings: Settings) -> tuple[Sequence[str], str]:
-        """Those of what is forbidden, and of classes."""
+        """The settings of penalties and of class rules."""
         return (
             ("strength", "tolerance", "form", "allowed", "forbidden", "tau", "literal"),
             "the sd of `Normal` and `weight` say how strictly it is held",
         )
 
     def dial(self, settings: Settings) -> Dial:
-        """The weight; left out, as many points as there are."""
+        """The weight; its default is the number of points."""
         usual = float(settings.points)
         return Dial("weight", settings.weight or usual, usual, ())
 
     def best(self, settings: Settings, points: int) -> float:
-        """The height of the density, at a mean."""
+        """The height of the density at a mean."""
         heights = -np.log(np.sqrt(2 * np.pi) * np.array(self.sds))
         total = points if settings.weight is None else settings.weight
         shares = np.log(np.array(self.weights))
@@ -240,19 +240,18 @@ class Expectation(BoundClaim):
         return float(total * np.logaddexp.reduce(shares + heights))
 
     def standard(self, units: Units) -> "Expectation":
-        """As gaps, each mean taken from the target: the two may both be large."""
+        """As differences of target and mean, since both may be large numbers."""
         gaps = [standard_expression(self.target - mean, units) for mean in self.means]
         return dataclasses.replace(self, target=Number(0.0), means=tuple(gaps))
 
     def compared(self, scales: Scales) -> list[tuple[Expression, float]]:
-        """The gap to each mean, in its standard deviation."""
+        """The gap to each mean, with its standard deviation."""
         pairs = zip(self.means, self.sds, strict=True)
         return [(self.target - mean, sd) for mean, sd in pairs]
 
     def weight(self, settings: Settings) -> Weight:
-        """Once per point, as in the paper, unless a weight says how often in all."""
-        value = 1.0 if settings.weight is None else settings.weight
-        return Weight(value, at_each=settings.weight is None)
+        """One per point, unless a weight is given."""
+        return Weight.per_point(settings)
 
     def density(
         self, settings: Settings, scales: Scales, units: Units | None
@@ -262,14 +261,14 @@ class Expectation(BoundClaim):
         target = slotted(self.target, numbers)
         means = tuple(slotted(mean, numbers) for mean in self.means)
         sds, shares = np.array(self.sds), np.array(self.weights)
-        # What follows from them is computed in double precision.
-        whole = (sds, -np.log(sds) - 0.5 * np.log(2.0 * np.pi), np.log(shares))
+        # Computed in double precision before the cast.
+        constants = (sds, -np.log(sds) - 0.5 * np.log(2.0 * np.pi), np.log(shares))
         return NormalMixture(
             target,
             means,
             settings.per == "region",
             jnp.asarray(numbers, float),
-            *(jnp.asarray(values, float) for values in whole),
+            *(jnp.asarray(values, float) for values in constants),
         )
 
 
@@ -284,9 +283,9 @@ class NormalMixture(Density):
     log_heights: Float[Array, " components"]
     log_shares: Float[Array, " components"]
 
-    def log_g(self, felt: Felt, weight: Scalar, share: Scalar) -> Scalar:
-        """The share of every point."""
-        logs = felt.each(self._logpdfs)
+    def log_g(self, evaluation: Evaluation, weight: Scalar, share: Scalar) -> Scalar:
+        """The weighted sum over all points; with `by_region`, per component first."""
+        logs = evaluation.each(self._logpdfs)
         shares = self.log_shares.astype(logs.dtype)
         if self.by_region:
             return jax.nn.logsumexp(shares + share * jnp.sum(logs, axis=0))
@@ -294,7 +293,7 @@ class NormalMixture(Density):
         return share * jnp.sum(mixed)
 
     def slack(self, site: Site) -> Scalar:
-        """Standard deviations short of two, at the nearest mean."""
+        """Two less the distance to the nearest mean, in standard deviations."""
         return jnp.max(_NEAR - jnp.abs(self._gaps(site)))
 
     def _logpdfs(self, site: Site) -> Float[Array, " components"]:
@@ -302,9 +301,9 @@ class NormalMixture(Density):
         return -0.5 * gaps**2 + self.log_heights.astype(gaps.dtype)
 
     def _gaps(self, site: Site) -> Float[Array, " components"]:
-        """From each mean, in its standard deviations."""
+        """Distances from each mean, in its standard deviations."""
         numbers = self.numbers.astype(site.y.dtype)
-        here = (site.x, site.y, jnp, site.slopes, numbers)
-        value = evaluate(self.target, *here)
-        gaps = jnp.stack([value - evaluate(mean, *here) for mean in self.means])
+        arguments = (site.x, site.y, jnp, site.slopes, numbers)
+        value = evaluate(self.target, *arguments)
+        gaps = jnp.stack([value - evaluate(mean, *arguments) for mean in self.means])
         return gaps / self.sds.astype(gaps.dtype)

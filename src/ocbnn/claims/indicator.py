@@ -1,4 +1,4 @@
-"""A smooth answer to the question whether a number is at most zero."""
+"""A smooth indicator of whether a number is at most zero."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float

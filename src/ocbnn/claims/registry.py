@@ -1,4 +1,4 @@
-"""Which kinds of claim there are, and which of them a text or a condition is."""
+"""The registry of claim kinds, and how text and conditions are matched to them."""
 
 from ocbnn.claims.base import AnyClaim, BoundClaim, WrittenClaim
 from ocbnn.claims.classes import AllowedClasses
@@ -9,22 +9,22 @@ from ocbnn.language.conditions import Condition
 from ocbnn.language.grammar import Parser
 from ocbnn.language.schema import Schema
 
-# Kinds with text of their own, by the sign that follows what is spoken of.
+# Kinds with a text form, by the sign that follows their subject.
 _SIGNS: dict[str, type[WrittenClaim]] = {}
 
 
 def register(kind: type[WrittenClaim]) -> type[WrittenClaim]:
-    """Let rules as text use a kind of claim; a decorator.
+    """Make a kind of claim available in rules as text; a decorator.
 
     Raises
     ------
     RuleError
-        When the kind has no sign, or another has the same.
+        When the kind has no sign, or another kind has the same sign.
     """
     if kind.sign is None:
         raise RuleError(
-            f"{kind.__name__} has no text: give it a `sign` that follows what is "
-            "spoken of, and a `read`."
+            f"{kind.__name__} has no text: give it a `sign` that follows its subject, "
+            "and a `read`."
         )
     if _SIGNS.get(kind.sign, kind) is not kind:
         raise RuleError(
@@ -36,7 +36,7 @@ def register(kind: type[WrittenClaim]) -> type[WrittenClaim]:
 
 
 def read_claim(parser: Parser) -> AnyClaim:
-    """Read a claim: a condition, or one of a kind with a sign."""
+    """Parse a claim: a condition, or a kind with a sign."""
     start = parser.here
     node = parser.node(1)
     if not parser.sees(*_SIGNS):

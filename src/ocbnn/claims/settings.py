@@ -1,4 +1,4 @@
-"""How strictly a rule is held: what each setting may be."""
+"""How strictly a rule is held: the values that each setting accepts."""
 
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
@@ -13,8 +13,8 @@ Held: TypeAlias = Literal["soft", "firm", "hard"]
 Form: TypeAlias = Literal["distance", "indicator"]
 
 SAMPLERS = ("like-data", "box")
-# How strictly a rule is held, in words. A number is the paper's γ, with its indicator,
-# which where none is given is this one.
+# How strictly a rule is held, in words. A number is γ of the paper's indicator, for
+# which DEFAULT_GAMMA is used where no number is given.
 HELD: tuple[Held, ...] = ("soft", "firm", "hard")
 FORMS: tuple[Form, ...] = ("distance", "indicator")
 DEFAULT_STRENGTH: Held = "soft"
@@ -24,7 +24,7 @@ MOST_POINTS, MOST = 1_000_000, 1e20
 
 
 def check_setting(setting: str, value: object) -> object:
-    """Return a rule's setting in its plain form, or say what it may be.
+    """Return a rule's setting as a plain value, or raise an error that says the rule.
 
     >>> check_setting("points", 20)
     20
@@ -52,10 +52,12 @@ def positive(value: object, setting: str) -> float:
             f"`{setting}` is a positive number, got {type(value).__name__}: "
             f"{shorten(str(value))}. Write `{setting}=1.0`, say."
         )
-    # What single precision can still multiply by a few others.
+    # Single precision can still multiply this by a few other numbers.
     if not 0 < value <= MOST:  # pyright: ignore[reportOperatorIssue]
-        said = f"`{setting}` is a positive finite number of at most {MOST:g}, got "
-        raise SettingError(Sentence(f"{said}{shorten(str(value))}. ", Kind.SWITCH_OFF))
+        reason = f"`{setting}` is a positive finite number of at most {MOST:g}, got "
+        raise SettingError(
+            Sentence(f"{reason}{shorten(str(value))}. ", Kind.SWITCH_OFF)
+        )
     return float(value)
 
 
@@ -73,9 +75,9 @@ def _strength(value: object) -> object:
 def _form(value: object) -> object:
     if value not in FORMS:
         raise SettingError(
-            f"`form` says what a broken rule costs, and is one of {', '.join(FORMS)}, "
-            f"got {shorten(str(value))!r}.{suggest(str(value), FORMS)} Leave it out, "
-            "or write `form=indicator` for the paper's."
+            f"`form` is the form of the penalty, one of {', '.join(FORMS)}, got "
+            f"{shorten(str(value))!r}.{suggest(str(value), FORMS)} Leave it out, or "
+            "write `form=indicator` for the paper's."
         )
     return value
 
@@ -83,19 +85,19 @@ def _form(value: object) -> object:
 def check_form(
     form: Form | None, strength: float | Held, tau: tuple[float, float], literal: bool
 ) -> None:
-    """Refuse settings of the paper's indicator for a rule that does not have it."""
-    given = [
+    """Raise an error for indicator settings of a rule with `form=distance`."""
+    indicator_settings = [
         f"`strength={strength}`" * (not isinstance(strength, str)),
         f"`tau={tau}`" * (tau != DEFAULT_TAU),
         "`literal`" * literal,
     ]
-    named = next(filter(None, given), None)
+    named = next(filter(None, indicator_settings), None)
     if form != "distance" or named is None:
         return
     raise SettingError(
-        f"{named} is for the paper's indicator, and `form=distance` was asked for. Say "
-        "how far outputs may be beyond the edge, in their own units, `tolerance=0.1`, "
-        "or write `form=indicator`."
+        f"{named} is for the paper's indicator, but `form=distance` was given. Write "
+        "`form=indicator`, or say how far outputs may be beyond the edge, in their own "
+        "units: `tolerance=0.1`."
     )
 
 
@@ -103,8 +105,8 @@ def _count(value: Any) -> int:
     is_count = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_count or not 1 <= int(value) <= MOST_POINTS:
         raise SettingError(
-            "`points` is how many inputs a rule is felt at: a whole number from 1 to "
-            f"{MOST_POINTS:,}, got {shorten(str(value))}. Write `points=50`."
+            "`points` is how many inputs a rule is evaluated at: a whole number from 1 "
+            f"to {MOST_POINTS:,}, got {shorten(str(value))}. Write `points=50`."
         )
     return int(value)
 

@@ -1,15 +1,15 @@
-r"""Required and forbidden values: outputs that a function may not have.
+r"""Required and forbidden values of outputs.
 
-What is forbidden is a union over j of intersections over k of $f_{jk}(x, y) \le 0$, and
-has natural sizes $s_{jk}$. A function pays by how far it is from what is allowed,
-$\log g = -\frac12 \sum_i \sum_j \min_k (m_{jk} - f_{jk})_+^2 / t_{jk}^2$: nothing where
-the rule holds by a margin $m$, and more and more the further it is broken, so that a
-function is pulled out from wherever it is. The tolerance $t$ is to a claim what the
-standard deviation is to an expectation.
+What is forbidden is a union over j of intersections over k of $f_{jk}(x, y) \le 0$,
+with natural sizes $s_{jk}$. The penalty grows with the distance from what is allowed,
+$\log g = -\frac12 \sum_i \sum_j \min_k (m_{jk} - f_{jk})_+^2 / t_{jk}^2$. It is zero
+where the rule holds by a margin $m$, and its slope pulls a function out from anywhere
+inside the forbidden set. The tolerance $t$ is to a claim what the standard deviation
+is to an expectation.
 
 The paper's density is $\log g = -\gamma\, \mathrm{mean}_i \sum_j \prod_k
-\sigma(f_{jk} / s_{jk})$ with a soft indicator $\sigma$ (`form="indicator"`). Far inside
-of what is forbidden it is flat, and it still pushes outside.
+\sigma(f_{jk} / s_{jk})$ with a soft indicator $\sigma$ (`form="indicator"`). It is flat
+far inside the forbidden set, and still pushes just outside of it.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from ocbnn.claims.base import (
     BoundClaim,
     Density,
     Dial,
-    Felt,
+    Evaluation,
     Scales,
     Settings,
     Tree,
@@ -44,20 +44,20 @@ from ocbnn.language.evaluate import evaluate, truth
 from ocbnn.language.form import slotted_terms
 from ocbnn.language.normal_form import Atom, Terms, columns, normal_form, slopes_in
 from ocbnn.language.schema import Schema
-from ocbnn.language.slopes import refuse_bent
+from ocbnn.language.slopes import refuse_nonconvex
 from ocbnn.language.standard import standard_terms
 from ocbnn.language.tree import Expression
 
-# Outputs at which is looked whether two sides bound the same thing.
+# Random outputs at which `_cancel` tests whether outputs cancel in a sum.
 _TRIES = 4
 
 
 @dataclasses.dataclass(frozen=True)
 class Forbidden(BoundClaim):
-    """What outputs must not be: a union over j of intersections over k of atoms.
+    """Forbidden values: a union over j of intersections over k of atoms.
 
-    `condition` is the claim itself, for exact checks; `terms` are its negation, so that
-    comparing those is enough.
+    `condition` is the claim itself, for exact checks; `terms` are its negation, so
+    comparing the terms is enough.
     """
 
     terms: Terms
@@ -74,7 +74,7 @@ class Forbidden(BoundClaim):
         Raises
         ------
         RuleError
-            When it speaks of no output.
+            When it mentions no output.
         """
         bound = bind_condition(claim, schema)
         if not mentioned(bound, "output"):
@@ -88,9 +88,9 @@ class Forbidden(BoundClaim):
 
     @property
     def has_sides(self) -> bool:
-        """Whether something is forbidden that is bounded on two sides."""
-        said = ([atom for atom in term if atom.uses_outputs] for term in self.terms)
-        return any(len(atoms) > 1 for atoms in said)
+        """Whether a forbidden set is bounded on two sides."""
+        terms = ([atom for atom in term if atom.uses_outputs] for term in self.terms)
+        return any(len(atoms) > 1 for atoms in terms)
 
     @property
     def required(self) -> Condition:
@@ -107,38 +107,38 @@ class Forbidden(BoundClaim):
         return truth(self.condition, X, Y, np, slopes)
 
     def idle_settings(self, settings: Settings) -> tuple[Sequence[str], str]:
-        """Those of densities that reward, and those of the other form."""
+        """The settings of expectations and classes, and of the other form."""
         idle = ("allowed", "forbidden", "per")
         if settings.is_indicator:
             instead = (
                 "this rule has the paper's indicator, because of a number for "
-                "`strength`, `tau`, `literal` or `form`, and `strength` says how "
-                "costly it is to break it"
+                "`strength`, `tau`, `literal` or `form`, and `strength` is the price "
+                "of a violation"
             )
             return (*idle, "weight", "tolerance"), instead
-        return idle, "`tolerance` and `weight` say how costly it is to break this rule"
+        return idle, "`tolerance` and `weight` are the price of a violation"
 
     def check(self, settings: Settings) -> None:
-        """A mean of functions must keep what a hard rule says of slopes."""
+        """A hard rule about slopes must be kept by means of functions, too."""
         if settings.held == "hard":
-            refuse_bent(self.condition, self.terms)
+            refuse_nonconvex(self.condition, self.terms)
 
     def dial(self, settings: Settings) -> Dial:
-        """The weight, as for other rules; of the paper's form, the strength."""
-        words, is_soft = ("firm", "hard"), settings.held == "soft"
+        """The weight, as for other rules; the strength for the paper's form."""
+        levels, is_soft = ("firm", "hard"), settings.held == "soft"
         if settings.is_indicator:
-            now = settings.gamma if is_soft else settings.held
-            return Dial("strength", now, DEFAULT_GAMMA, words)
+            value = settings.gamma if is_soft else settings.held
+            return Dial("strength", value, DEFAULT_GAMMA, levels)
         usual = float(settings.points)
-        now = settings.weight or usual
-        return Dial("weight", now if is_soft else settings.held, usual, words)
+        value = settings.weight or usual
+        return Dial("weight", value if is_soft else settings.held, usual, levels)
 
     def best(self, settings: Settings, points: int) -> float:
-        """Nothing is paid where it holds."""
+        """A penalty is zero where the claim holds."""
         return 0.0
 
     def standard(self, units: Units) -> "Forbidden":
-        """With shifts and scales folded into its numbers."""
+        """The same claim, with shifts and scales folded into its numbers."""
         return dataclasses.replace(self, terms=standard_terms(self.terms, units))
 
     def unit_scales(self) -> Scales:
@@ -152,38 +152,38 @@ class Forbidden(BoundClaim):
         )
 
     def compared(self, scales: Scales) -> list[tuple[Expression, float]]:
-        """Every atom that is about outputs."""
+        """Every atom that mentions outputs."""
         atoms = [atom for term in self.terms for atom in term]
         sizes = [float(size) for size in jax.tree.leaves(scales)]
         pairs = zip(atoms, sizes, strict=True)
         return [(atom.expr, size) for atom, size in pairs if atom.uses_outputs]
 
     def weight(self, settings: Settings) -> Weight:
-        """Once per point, like an expectation; the paper's form has one price."""
+        """One per point, like an expectation; the paper's form has one price."""
         if settings.is_indicator:
             return Weight(settings.gamma)
-        value = 1.0 if settings.weight is None else settings.weight
-        return Weight(value, at_each=settings.weight is None)
+        return Weight.per_point(settings)
 
     def density(
         self, settings: Settings, scales: Scales, units: Units | None
     ) -> "ForbiddenValues":
-        """By distance, or the paper's negative prior."""
-        found: list[float] = []
-        form = slotted_terms(self.terms, found)
-        numbers = jnp.asarray(found, float)
+        """The penalty by distance, or the paper's negative prior."""
+        constants: list[float] = []
+        form = slotted_terms(self.terms, constants)
+        numbers = jnp.asarray(constants, float)
         if settings.is_indicator:
             return IndicatorPenalty(form, numbers, scales, Edge.of(settings))
-        edges = [[edge_at(settings, float(size)) for size in one] for one in scales]
+        edges = [[edge_at(settings, float(size)) for size in term] for term in scales]
         tolerances, margins = (
-            tuple(tuple(edge[part] for edge in one) for one in edges) for part in (0, 1)
+            tuple(tuple(edge[part] for edge in term) for term in edges)
+            for part in (0, 1)
         )
-        known = numbers, scales, tolerances, margins
-        return DistancePenalty(form, *known, _walls(self.terms))
+        arrays = numbers, scales, tolerances, margins
+        return DistancePenalty(form, *arrays, _walls(self.terms))
 
 
 class ForbiddenValues(Density):
-    """What is forbidden, and how far from it a function's values are."""
+    """Penalties for forbidden values."""
 
     terms: Terms = eqx.field(static=True)
     numbers: Float[Array, " numbers"]
@@ -196,7 +196,7 @@ class ForbiddenValues(Density):
         return self.scales
 
     def slack(self, site: Site) -> Scalar:
-        r"""$\min_j \max_k f_{jk} / s_{jk}$, below zero exactly where it is broken."""
+        r"""$\min_j \max_k f_{jk} / s_{jk}$, negative exactly where violated."""
         terms = []
         for atoms, scales in zip(self.terms, self.scales, strict=True):
             gaps = [jnp.asarray(-jnp.inf, site.y.dtype)]
@@ -217,7 +217,8 @@ class ForbiddenValues(Density):
 class DistancePenalty(ForbiddenValues):
     r"""$-\frac12 \sum_i v(x_i, \phi(x_i))^2$, with the distance $v$ in tolerances.
 
-    What must hold together adds up, squared; of alternatives, the nearest counts.
+    Squared distances of conditions that must all hold add up; among alternatives, only
+    the nearest counts.
     """
 
     tolerances: Scales
@@ -225,36 +226,36 @@ class DistancePenalty(ForbiddenValues):
     # Terms that bound the same thing on opposite sides, with room in between.
     walls: tuple[tuple[int, int], ...] = eqx.field(static=True)
 
-    def log_g(self, felt: Felt, weight: Scalar, share: Scalar) -> Scalar:
-        """The distances from what is allowed, squared."""
-        return -0.5 * share * jnp.sum(felt.each(self.squared_distance))
+    def log_g(self, evaluation: Evaluation, weight: Scalar, share: Scalar) -> Scalar:
+        """The squared distances from what is allowed."""
+        return -0.5 * share * jnp.sum(evaluation.each(self.squared_distance))
 
     def squared_distance(self, site: Site) -> Scalar:
-        """From what the claim allows, in tolerances, the margin included."""
+        """Squared distance to the allowed values less a margin, in tolerances."""
         values = [[self._value(atom, site) for atom in atoms] for atoms in self.terms]
         total = jnp.zeros((), site.y.dtype)
         edges = zip(self.terms, self.tolerances, self.margins, strict=True)
-        for place, (atoms, *sizes) in enumerate(edges):
+        for index, (atoms, *sizes) in enumerate(edges):
             if not any(atom.uses_outputs for atom in atoms):
-                continue  # No outputs can help, so that there is no way to pull.
-            ways = [jnp.asarray(jnp.inf, site.y.dtype)]
+                continue  # No output can satisfy this, so there is no slope to follow.
+            penalties = [jnp.asarray(jnp.inf, site.y.dtype)]
             applies = jnp.asarray(True)
-            room = self._room(place, values)
-            for atom, value, *edge in zip(atoms, values[place], *sizes, strict=True):
+            room = self._room(index, values)
+            for atom, value, *edge in zip(atoms, values[index], *sizes, strict=True):
                 if not atom.uses_outputs:
                     applies &= _is_met(atom, value)
                     continue
-                tolerance, margin = (one.astype(value.dtype) for one in edge)
-                ways.append(squared_hinge(value, tolerance, margin, room))
-            total = total + jnp.where(applies, least(ways), 0.0)
+                tolerance, margin = (size.astype(value.dtype) for size in edge)
+                penalties.append(squared_hinge(value, tolerance, margin, room))
+            total = total + jnp.where(applies, least(penalties), 0.0)
         return total
 
-    def _room(self, place: int, values: list[list[Scalar]]) -> Scalar | None:
-        """How much is allowed between a term and those opposite to it."""
+    def _room(self, term: int, values: list[list[Scalar]]) -> Scalar | None:
+        """The allowed width between a term and those opposite to it."""
         widths = [
             jax.lax.stop_gradient(values[a][0] + values[b][0])
             for a, b in self.walls
-            if place in (a, b)
+            if term in (a, b)
         ]
         return least(widths) if widths else None
 
@@ -266,14 +267,14 @@ class IndicatorPenalty(ForbiddenValues):
 
     is_limited: ClassVar[bool] = True
 
-    def log_g(self, felt: Felt, weight: Scalar, share: Scalar) -> Scalar:
-        """The mean violation, at its price."""
-        return -weight * jnp.mean(felt.each(self.violation))
+    def log_g(self, evaluation: Evaluation, weight: Scalar, share: Scalar) -> Scalar:
+        """The mean violation times its price."""
+        return -weight * jnp.mean(evaluation.each(self.violation))
 
     def violation(self, site: Site) -> Scalar:
         r"""$c(x, y) = \sum_j \prod_k \sigma(f_{jk}(x, y) / s_{jk})$.
 
-        Conditions on inputs alone are exact: they are zero or one and have no slope.
+        Conditions on inputs alone are exact: zero or one, without a slope.
         """
         total = jnp.zeros((), site.y.dtype)
         for atoms, scales in zip(self.terms, self.scales, strict=True):
@@ -294,17 +295,17 @@ def _is_met(atom: Atom, value: Scalar) -> Bool[Array, ""]:
 
 
 def _walls(terms: Terms) -> tuple[tuple[int, int], ...]:
-    """Pairs of terms like those of `0 <= y <= 1`, whose sum is the room between them.
+    """Pairs of terms like those of `0 <= y <= 1`, whose sum is the width between them.
 
-    That outputs cancel in the sum is seen at some of them.
+    Whether outputs cancel in the sum is tested at random outputs.
     """
-    alone = [
-        (place, term[0].expr)
-        for place, term in enumerate(terms)
+    single_atoms = [
+        (index, term[0].expr)
+        for index, term in enumerate(terms)
         if len(term) == 1 and term[0].uses_outputs
     ]
-    pairs = itertools.combinations(alone, 2)
-    return tuple((a, b) for (a, one), (b, other) in pairs if _cancel(one + other))
+    pairs = itertools.combinations(single_atoms, 2)
+    return tuple((a, b) for (a, left), (b, right) in pairs if _cancel(left + right))
 
 
 def _cancel(total: Expression) -> bool:
@@ -315,9 +316,9 @@ def _cancel(total: Expression) -> bool:
     slopes = {
         slope.along: rng.uniform(0.1, 1, (_TRIES, width)) for slope in slopes_in(total)
     }
-    found = evaluate(total, np.repeat(x, _TRIES, axis=0), y, np, slopes)
-    size = np.abs(found).max() + 1.0
-    return bool(np.isfinite(found).all() and np.ptp(found) <= 1e-9 * size)
+    values = evaluate(total, np.repeat(x, _TRIES, axis=0), y, np, slopes)
+    size = np.abs(values).max() + 1.0
+    return bool(np.isfinite(values).all() and np.ptp(values) <= 1e-9 * size)
 
 
 def atom_scale(atom: Atom, typical: Typical) -> Float[Array, ""]:
@@ -325,20 +326,20 @@ def atom_scale(atom: Atom, typical: Typical) -> Float[Array, ""]:
 
     $s_{jk}^2 = \mathrm{mean}\, \sum_o (s_o\, \partial f_{jk} / \partial y_o)^2$ over
     the points and some reference outputs, where it is finite; a slope that the claim
-    speaks of counts as one more output. For a plain bound on one output this is that
+    uses counts as one more output. For a plain bound on one output this is that
     output's scale, whatever its units, so a rule means the same in metres and in
-    millimetres. With all scales one and a plain bound, it is the paper's form.
+    millimetres. With unit scales and a plain bound, it is the paper's form.
     """
     if not atom.uses_outputs:
         return jnp.ones(())
     scales = (typical.output_scale, dict(typical.slopes))
     around = (typical.ys, _typical_slopes(typical.slopes, typical.ys.shape[0]))
     slope = jax.grad(lambda ys, x: evaluate(atom.expr, x, ys[0], jnp, ys[1]))
-    both = jax.vmap(jax.vmap(slope, (0, None)), (None, 0))(around, typical.xs)
+    slopes = jax.vmap(jax.vmap(slope, (0, None)), (None, 0))(around, typical.xs)
     squares = sum(
-        jnp.sum((one * scale[None, None]) ** 2, axis=-1)
-        for one, scale in zip(
-            jax.tree.leaves(both), jax.tree.leaves(scales), strict=True
+        jnp.sum((part * scale[None, None]) ** 2, axis=-1)
+        for part, scale in zip(
+            jax.tree.leaves(slopes), jax.tree.leaves(scales), strict=True
         )
     )
     squared = jnp.mean(squares, where=jnp.isfinite(squares))
@@ -346,9 +347,9 @@ def atom_scale(atom: Atom, typical: Typical) -> Float[Array, ""]:
 
 
 def _typical_slopes(scales: Slopes, rows: int) -> dict[Along, Array]:
-    """Slopes up and down by their scale, in as many combinations as there are rows."""
+    """Slopes of plus and minus their scale, in a different combination for each row."""
     count = np.arange(rows)
-    signs = [1.0 - 2.0 * ((count >> place) & 1) for place in range(len(scales))]
+    signs = [1.0 - 2.0 * ((count >> bit) & 1) for bit in range(len(scales))]
     return {
         along: jnp.asarray(sign, scale.dtype)[:, None] * scale[None]
         for sign, (along, scale) in zip(signs, scales.items(), strict=True)

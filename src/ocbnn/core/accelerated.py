@@ -1,12 +1,12 @@
-"""What programs are compiled for."""
+"""Which kind of device programs are compiled for."""
 
 import jax
 
 
 def is_accelerated() -> bool:
-    """Whether JAX computes on something other than a processor, unless told to.
+    """Whether JAX's default device is an accelerator.
 
-    Asked while a program is traced: some work is arranged otherwise for a GPU, where
-    passes over memory and the starts of kernels cost more than arithmetic.
+    Called while a program is traced: some work is arranged differently for a GPU,
+    where passes over memory and kernel launches cost more than arithmetic.
     """
     return jax.default_backend() != "cpu"

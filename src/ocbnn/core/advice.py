@@ -1,4 +1,4 @@
-"""Advice as data: what to do next, for any reader to be told in their own words.
+"""Advice as data: what to do next, phrased separately for each kind of reader.
 
 Somebody who writes Python calls `model.conflicts()`, somebody at a terminal runs
 `ocbnn explain DIR`, and somebody at the studio's page looks further down. An analysis
@@ -14,7 +14,7 @@ from typing import TypeAlias
 class Kind(Enum):
     """Every kind of advice there is, with the values that it needs."""
 
-    # What inference should do otherwise.
+    # What inference should do differently.
     SETTING = auto()  # name
     RUN_LONGER = auto()
     RUN_MORE = auto()  # name of a setting
@@ -56,7 +56,7 @@ class Advice:
     kind
         What is advised.
     rule
-        The name of the rule that it is about, if it is about one.
+        The name of the rule it is about, if any.
     values
         Numbers and names that the kind needs.
     """
@@ -71,5 +71,5 @@ def setting(name: str) -> Advice:
     return Advice(Kind.SETTING, values={"name": name})
 
 
-# Puts advice of any kind into the words of some readers: a phrase of a sentence.
+# Phrases any advice for one kind of reader, as part of a sentence.
 Spelling: TypeAlias = Callable[[Advice], str]

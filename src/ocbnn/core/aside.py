@@ -1,4 +1,4 @@
-"""Things that travel with compiled functions' arguments without being part of them."""
+"""Static arguments of compiled functions that never cause a recompilation."""
 
 import dataclasses
 from typing import Any, Generic, TypeVar
@@ -8,10 +8,10 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Aside(Generic[T]):
-    """A static value that compiled code never looks at: any two are equal.
+    """A static value that compiled code never reads: any two compare equal.
 
-    A function compiled with one serves every other, so nothing that it returns may
-    depend on the value.
+    A function compiled with one `Aside` is reused for every other, so its result must
+    not depend on the value.
     """
 
     value: T

@@ -1,7 +1,7 @@
 """Columns that are one choice: exactly one of a group is 1, and the others are 0.
 
-A network takes numbers, so a category is one column for each of its values. What lies
-between them, half of one clinic and half of another, is no input.
+A network takes numbers, so a category becomes one column for each of its values. A
+point in between, half of one clinic and half of another, is not an input.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ Points = Float[np.ndarray, "points inputs"]
 
 
 def free_columns(count: int, choices: Choices) -> tuple[int, ...]:
-    """Columns that are numbers, and not part of a choice.
+    """Columns that are ordinary numbers, not part of a choice.
 
     >>> free_columns(4, ((1, 2),))
     (0, 3)
@@ -31,7 +31,7 @@ def free_columns(count: int, choices: Choices) -> tuple[int, ...]:
 
 
 def are_choices(X: Points, choices: Choices) -> Bool[np.ndarray, " points"]:
-    """Which rows choose exactly one of each group."""
+    """Which rows choose exactly one column of each group."""
     valid = np.ones(len(X), bool)
     for group in choices:
         part = X[:, list(group)]
@@ -39,22 +39,22 @@ def are_choices(X: Points, choices: Choices) -> Bool[np.ndarray, " points"]:
     return valid
 
 
-def left_of(
+def remaining_levels(
     can_be_zero: Bool[np.ndarray, "boxes group"],
     can_be_one: Bool[np.ndarray, "boxes group"],
 ) -> Bool[np.ndarray, "boxes group"]:
-    """What can be chosen, given what each column of a group can be."""
-    others = can_be_zero.sum(axis=1, keepdims=True) - can_be_zero
-    return can_be_one & (others == can_be_zero.shape[1] - 1)
+    """Which columns of a group can be the 1, given the values each column can have."""
+    others_at_zero = can_be_zero.sum(axis=1, keepdims=True) - can_be_zero
+    return can_be_one & (others_at_zero == can_be_zero.shape[1] - 1)
 
 
 def settle_boxes(
     low: Points, high: Points, choices: Choices
 ) -> tuple[Points, Points, Bool[np.ndarray, " points"]]:
-    """Boxes narrowed to the choices that they leave, and which leave any.
+    """Narrow boxes to the choices they contain; also say which contain any.
 
-    Whatever can be chosen goes from 0 to 1, a single choice is 1, and the rest is 0.
-    No choice that lay in a box is lost.
+    A column that can be chosen ranges from 0 to 1, the only possible choice is 1, and
+    all other columns are 0. No choice that lay in a box is lost.
 
     >>> low, high, _ = settle_boxes(
     ...     np.array([[-9.0, 0.0, 0.0]]), np.array([[9.0, 0.4, 1.0]]), ((0, 1, 2),)
@@ -64,16 +64,18 @@ def settle_boxes(
     """
     low, high, possible = low.copy(), high.copy(), np.ones(len(low), bool)
     for group in map(list, choices):
-        least, most = low[:, group], high[:, group]
-        left = left_of((least <= 0) & (most >= 0), (least <= 1) & (most >= 1))
-        count = left.sum(axis=1, keepdims=True)
+        lower, upper = low[:, group], high[:, group]
+        remaining = remaining_levels(
+            (lower <= 0) & (upper >= 0), (lower <= 1) & (upper >= 1)
+        )
+        count = remaining.sum(axis=1, keepdims=True)
         possible &= count[:, 0] > 0
-        low[:, group], high[:, group] = left & (count == 1), left
+        low[:, group], high[:, group] = remaining & (count == 1), remaining
     return low, high, possible
 
 
 def pick(points: Points, choices: Choices, high: np.ndarray | None = None) -> Points:
-    """Points with one choice in each group: the largest of those that `high` leaves.
+    """Points with one choice per group: the largest column among those `high` allows.
 
     >>> pick(np.array([[0.2, 0.7, 5.0]]), ((0, 1),)).tolist()
     [[0.0, 1.0, 5.0]]
@@ -104,7 +106,7 @@ def switched(
     choices: Choices,
     high: Float[Array, " inputs"],
 ) -> Float[Array, " inputs"]:
-    """Every choice as a slope says that it would be lowest, of those `high` leaves."""
+    """Set each choice to the column of the lowest slope, among those `high` allows."""
     for group in map(np.array, choices):
         cost = jnp.where(high[group] > 0, slope[group], jnp.inf)
         chosen = jax.nn.one_hot(jnp.argmin(cost), len(group), dtype=x.dtype)
@@ -113,24 +115,25 @@ def switched(
 
 
 def open_choices(lower: np.ndarray, upper: np.ndarray, choices: Choices) -> Choices:
-    """Of each group, the columns that a settled box leaves a choice between."""
+    """For each group, the columns that a settled box still leaves open."""
     wide = upper > lower
     groups = (tuple(i for i in group if wide[i]) for group in choices)
     return tuple(group for group in groups if len(group) > 1)
 
 
 def typical(X: Points, choices: Choices) -> Float[np.ndarray, " inputs"]:
-    """The median of every input; of a choice, the most frequent."""
+    """The median of every input; for a choice, its most frequent level."""
     middle = np.median(X, axis=0)
     for group in map(list, choices):
         middle[group] = X[:, group].mean(axis=0)
     return pick(middle[None], choices)[0]
 
 
-def choose_along(X: Points, shown: Sequence[int], choices: Choices) -> Points:
-    """Rows in which columns were set to numbers, for a picture along them.
+def choose_along(X: Points, swept: Sequence[int], choices: Choices) -> Points:
+    """Make rows valid choices again after some columns were swept, for a plot.
 
-    A column of a category is chosen from a half on; below, what was chosen before is.
+    A swept column of a category is chosen from 0.5 on; below, the row keeps the choice
+    it had before.
 
     >>> rows = np.array([[0.2, 0.0, 1.0], [0.7, 0.0, 1.0]])
     >>> choose_along(rows, [0], ((0, 1, 2),)).tolist()
@@ -138,17 +141,17 @@ def choose_along(X: Points, shown: Sequence[int], choices: Choices) -> Points:
     """
     X = X.copy()
     for group in choices:
-        if not {*group} & {*shown}:
+        if not {*group} & {*swept}:
             continue
-        # What is held nowhere counts for nothing.
+        # Columns without a value are never chosen.
         X[:, list(group)] = np.nan_to_num(X[:, list(group)])
-        for column in {*group} & {*shown}:
+        for column in {*group} & {*swept}:
             X[:, column] = np.where(X[:, column] >= 0.5, 2.0, -1.0)
-    return pick(X, tuple(group for group in choices if {*group} & {*shown}))
+    return pick(X, tuple(group for group in choices if {*group} & {*swept}))
 
 
 def say_choice(names: Sequence[str], group: Sequence[int]) -> tuple[str, list[str]]:
-    """What a group is called, and each of its columns.
+    """The name of a group and of each of its levels.
 
     >>> say_choice(["clinic=east", "clinic=north"], (0, 1))
     ('clinic', ['east', 'north'])
@@ -164,7 +167,7 @@ def say_choice(names: Sequence[str], group: Sequence[int]) -> tuple[str, list[st
 
 
 def say_inputs(names: Sequence[str], choices: Choices) -> list[str]:
-    """The inputs of a model; a category with its values.
+    """The names of a model's inputs; a category with its values.
 
     >>> say_inputs(["age", "sex=f", "sex=m"], ((1, 2),))
     ['age', 'sex (f, m)']
@@ -181,20 +184,20 @@ def say_inputs(names: Sequence[str], choices: Choices) -> list[str]:
 def say_levels(
     names: Sequence[str], group: Sequence[int], high: Sequence[float]
 ) -> str:
-    """Which of a group's levels a settled box leaves; empty for all of them.
+    """Which of a group's levels a settled box allows; empty if all are allowed.
 
     >>> say_levels(["a=x", "a=y", "a=z"], (0, 1, 2), [1.0, 0.0, 0.0])
     'a = x'
     """
     name, levels = say_choice(names, group)
-    left = [
+    remaining = [
         level for level, column in zip(levels, group, strict=True) if high[column] > 0
     ]
-    if len(left) == len(levels):
+    if len(remaining) == len(levels):
         return ""
-    if len(left) == 1:
-        return f"{name} = {left[0]}"
-    return f"{name} one of {', '.join(left)}"
+    if len(remaining) == 1:
+        return f"{name} = {remaining[0]}"
+    return f"{name} one of {', '.join(remaining)}"
 
 
 def say_point(

@@ -1,7 +1,7 @@
-"""Code compiled by one command, kept for the next: compiling takes most of a short run.
+"""A cache of compiled code on disk: compiling takes most of the time of a short run.
 
-JAX keeps it in a folder, by what was compiled and for which machine and version. Who
-has set `JAX_COMPILATION_CACHE_DIR` keeps their own; `OCBNN_CACHE=off` keeps nothing.
+JAX keeps it in a folder, keyed by program, machine and version. A user's own
+`JAX_COMPILATION_CACHE_DIR` takes precedence, and `OCBNN_CACHE=off` disables the cache.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 _FOLDER = "JAX_COMPILATION_CACHE_DIR"
 _SETTINGS = {
-    # Reading what took less to compile than this is no faster.
+    # Compiling anything faster than this takes no longer than reading it.
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
@@ -25,7 +25,7 @@ def keep_compiled() -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return  # A home that cannot be written to is no reason to fail.
+        return  # An unwritable home directory is not a reason to fail.
     if not os.access(folder, os.W_OK):
         return
     os.environ[_FOLDER] = str(folder)
@@ -34,16 +34,16 @@ def keep_compiled() -> None:
 
 
 def cache_folder(environment: Mapping[str, str], platform: str) -> Path:
-    """Where this system keeps what can be made again.
+    """The cache folder of the operating system.
 
     >>> cache_folder({"XDG_CACHE_HOME": "/scratch"}, "linux").as_posix()
     '/scratch/ocbnn/compiled'
     """
     home = Path(environment.get("HOME") or environment.get("USERPROFILE") or ".")
     if platform == "win32":
-        place = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
+        root = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
     elif platform == "darwin":
-        place = home / "Library" / "Caches"
+        root = home / "Library" / "Caches"
     else:
-        place = Path(environment.get("XDG_CACHE_HOME") or home / ".cache")
-    return place / "ocbnn" / "compiled"
+        root = Path(environment.get("XDG_CACHE_HOME") or home / ".cache")
+    return root / "ocbnn" / "compiled"

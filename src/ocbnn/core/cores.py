@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 def cores() -> int:
-    """Those it may run on, which may be fewer than the machine has."""
+    """The cores this process may use, which may be fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 
 class ColumnMoments(NamedTuple):
-    """What is known of the columns of some rows.
+    """Mean, spread and range of every column of some rows.
 
     Attributes
     ----------
@@ -17,14 +17,14 @@ class ColumnMoments(NamedTuple):
     mean
         Each column's mean.
     rest
-        What rounding took from it: a mean near a billion has few digits left for
-        a spread of one, and both together have them all.
+        The rounding error of the mean: near a billion, a mean alone has too few
+        digits left for a spread of one.
     squares
-        The sum of squared distances from it.
+        The sum of squared distances from the mean.
     low
-        Each column's least number.
+        Each column's smallest value.
     high
-        Its greatest.
+        Each column's largest value.
     """
 
     rows: int
@@ -36,53 +36,53 @@ class ColumnMoments(NamedTuple):
 
     @classmethod
     def of(cls, block: np.ndarray) -> "ColumnMoments":
-        """Those of rows in memory."""
+        """The moments of rows in memory."""
         table = np.asarray(block, float)
-        near = table.mean(axis=0)
-        mean, rest = _sum(near, np.mean(table - near, axis=0))
+        rounded_mean = table.mean(axis=0)
+        mean, rest = _sum(rounded_mean, np.mean(table - rounded_mean, axis=0))
         squares = np.sum((table - mean - rest) ** 2, axis=0)
         ends = table.min(axis=0), table.max(axis=0)
         return cls(len(table), mean, rest, squares, *ends)
 
     @classmethod
     def over(cls, blocks: Iterable[np.ndarray]) -> "ColumnMoments":
-        """Those of all rows together.
+        """The moments of all blocks together.
 
         >>> ColumnMoments.over([np.array([[1.0]]), np.array([[2.0], [6.0]])]).scale
         array([2.1602469])
         """
-        found = None
+        total = None
         for block in blocks:
-            here = cls.of(block)
-            found = here if found is None else found._joined(here)
-        assert found is not None
-        return found
+            block_moments = cls.of(block)
+            total = block_moments if total is None else total._joined(block_moments)
+        assert total is not None
+        return total
 
     @property
     def scale(self) -> Float[np.ndarray, " columns"]:
         """Standard deviations; one for a column that never changes."""
-        # Its spread would be rounding error, not always zero; its range is zero.
+        # A constant column's deviation may be rounding error; its range is zero.
         deviation = np.sqrt(self.squares / self.rows)
         return np.where(self.high > self.low, deviation, 1.0)
 
     def _joined(self, other: "ColumnMoments") -> "ColumnMoments":
         # Sums of plain squares would cancel where means are large.
         rows = self.rows + other.rows
-        apart = (other.mean - self.mean) + (other.rest - self.rest)
+        shift = (other.mean - self.mean) + (other.rest - self.rest)
         share = other.rows / rows
-        mean, rest = _sum(self.mean, self.rest + share * apart)
+        mean, rest = _sum(self.mean, self.rest + share * shift)
         return ColumnMoments(
             rows,
             mean,
             rest,
-            self.squares + other.squares + apart**2 * self.rows * share,
+            self.squares + other.squares + shift**2 * self.rows * share,
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
         )
 
 
-def _sum(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A sum and its rounding error, exactly, however large either is."""
-    total = one + other
-    back = total - one
-    return total, (one - (total - back)) + (other - back)
+    total = a + b
+    rounded_b = total - a
+    return total, (a - (total - rounded_b)) + (b - rounded_b)

@@ -8,9 +8,9 @@ import numpy as np
 
 
 def count_operations(function: Callable[..., Any], *args: Any) -> float:
-    """Operations on numbers, two for each product and sum of a matrix product.
+    """Arithmetic operations; a matrix product counts two per multiply-add.
 
-    A loop counts as one turn, and a choice as all that could be chosen.
+    A loop counts as one iteration, and a conditional as all of its branches.
 
     >>> x = jax.ShapeDtypeStruct((3, 4), "float32")
     >>> count_operations(lambda x: x @ x.T + 1.0, x)
@@ -20,7 +20,7 @@ def count_operations(function: Callable[..., Any], *args: Any) -> float:
 
 
 def largest_array(function: Callable[..., Any], *args: Any) -> int | None:
-    """How many numbers the largest array on the way has; None where Python is asked.
+    """The size of the largest intermediate array; None if there is a Python callback.
 
     >>> x = jax.ShapeDtypeStruct((3, 4), "float32")
     >>> largest_array(lambda x: (x.T @ x).sum(), x)
@@ -65,11 +65,11 @@ def _jaxprs(value: Any) -> list[Any]:
     if hasattr(value, "jaxpr"):
         return [value.jaxpr]
     if isinstance(value, (tuple, list)):
-        return [part for one in value for part in _jaxprs(one)]
+        return [part for item in value for part in _jaxprs(item)]
     return []
 
 
-# What only moves numbers about.
+# Primitives that only move data.
 _MOVES = frozenset(
     [
         "broadcast_in_dim",

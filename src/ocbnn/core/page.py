@@ -19,7 +19,7 @@ class Page(abc.ABC):
 
     @abc.abstractmethod
     def to_text(self, spelling: Spelling = in_python) -> str:
-        """The page, with advice in the words of some readers."""
+        """The page, with its advice phrased for one kind of reader."""
 
     def __str__(self) -> str:
         return self.to_text()
@@ -62,7 +62,7 @@ class RulePages(Page, Generic[Finding]):
 
 
 def block(title: str, lines: Iterable[str], *, wrap: bool = True) -> str:
-    """A title and indented lines below it; nothing without lines."""
+    """A title and indented lines below it; empty without lines."""
     body = [_wrapped(line) if wrap else f"  {line}" for line in lines]
     return "\n".join([_wrapped(title, ""), *body]) if body else ""
 
@@ -77,6 +77,6 @@ def _wrapped(line: str, indent: str = "  ") -> str:
         initial_indent=deeper,
         subsequent_indent=deeper + "   " * is_numbered,
         break_on_hyphens=False,
-        # A path that is broken cannot be copied.
+        # A path broken over two lines cannot be copied.
         break_long_words=False,
     )

@@ -1,8 +1,9 @@
-"""Drawing the inputs at which a rule is felt.
+"""Drawing the inputs at which a rule is evaluated.
 
 A sampler is a pytree whose `sample` is pure JAX, so that algorithms which want fresh
-points at every step can draw them inside a compiled loop. Whatever needs Python, such
-as rejection or moving data rows into a region, is done once, before, and leaves a pool.
+points at every step can draw them inside a compiled loop. Work that needs Python, such
+as rejection or moving data rows into a region, is done once, in advance, and leaves a
+pool of points.
 """
 
 import abc
@@ -46,14 +47,14 @@ class BoxPoints(PointSampler):
 
     The points are a Sobol net, scrambled once and shifted by the key (modulo one),
     which is even where plain random points clump. One in ten, and at least one per face
-    when there is room, is moved onto a face in turn: a function that comes from data
-    outside breaks a rule at the edge of its region first.
+    when there is room, is moved onto a face in turn: a function that is pulled by data
+    outside violates a rule at the edge of its region first.
     """
 
     lower: Float[Array, " inputs"]
     upper: Float[Array, " inputs"]
     net: Float[Array, "net inputs"]
-    choices: Choices = eqx.field(static=True)  # columns of which one is at its end
+    choices: Choices = eqx.field(static=True)  # of each group, one column is 1
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class PoolPoints(PointSampler):
 
 
 class GivenPoints(PointSampler):
-    """A person's own points, all of them, in the order they were given."""
+    """The user's own points, all of them, in the order they were given."""
 
     points: Float[Array, "points inputs"]
 
@@ -100,22 +101,21 @@ class GivenPoints(PointSampler):
         self.points = jnp.asarray(points, float)
 
     def sample(self, key: RandomKey, count: int) -> Inputs:
-        """The points, again and again where more are asked for."""
+        """The points, repeated where more are requested."""
         return self.points[jnp.arange(count) % self.points.shape[0]]
 
 
 class RefinedPoints(PointSampler):
-    """Another sampler's points, and some that were found: the same every time.
+    """Another sampler's points, followed by fixed ones that a search found.
 
-    The number of those found is fixed, so that others may take their place and nothing
-    is compiled anew.
+    The number of found points is static, so replacing them compiles nothing again.
     """
 
     base: PointSampler
     found: Float[Array, "found inputs"]
 
     def sample(self, key: RandomKey, count: int) -> Inputs:
-        """Points of the other sampler, followed by all that were found."""
+        """Points of the other sampler, followed by all found points."""
         ordinary = self.base.sample(key, count - self.found.shape[0])
         return jnp.concatenate([ordinary, self.found])
 
@@ -123,7 +123,7 @@ class RefinedPoints(PointSampler):
 class OwnPoints(PointSampler):
     """A user's own sampler: `(key, count) -> points`, written in JAX.
 
-    Its points are in the user's units, and `units` are those that they are wanted in.
+    It returns points in the user's units, which are converted to `units` if given.
     """
 
     function: Callable[[RandomKey, int], Inputs] = eqx.field(static=True)
@@ -142,8 +142,8 @@ def _onto_faces(
     if not dimension:
         return unit
     # The faces of an interval are two points, and one visit to each is enough.
-    most = 2 if dimension == 1 else count // 10
-    moved = min(max(2 * dimension, most), count // 2)
+    share = 2 if dimension == 1 else count // 10
+    moved = min(max(2 * dimension, share), count // 2)
     turn = np.arange(moved)
     columns = np.array(free)[turn // 2 % dimension]
     return unit.at[turn, columns].set((turn % 2).astype(float))
@@ -175,17 +175,16 @@ def rejection_pool(
     contains
         Whether points lie in the region.
     lower
-        Where the box begins, in the user's units.
+        The lower corner of the box, in the user's units.
     upper
-        Where it ends.
+        Its upper corner.
     seed
         Decides the scrambling.
     size
         How many points.
     units
-        Standard units in which points are drawn, asked about and returned.
-        Drawn far from zero, they would be rounded to what double precision knows
-        there.
+        Standard units in which points are drawn, checked and returned. Far from
+        zero, double precision would round points in the user's units.
     choices
         Columns of which exactly one is 1.
 
@@ -194,26 +193,26 @@ def rejection_pool(
     RegionError
         When fewer than one proposal in ten thousand is accepted.
     """
-    known = units or Units.plain(len(lower), 0)
-    low, high = known.standard_inputs(lower), known.standard_inputs(upper)
+    standard = units or Units.plain(len(lower), 0)
+    low, high = standard.standard_inputs(lower), standard.standard_inputs(upper)
     net = qmc.Sobol(len(lower), scramble=True, rng=np.random.default_rng(seed))
     between = open_choices(lower, upper, choices)
-    kept: list[np.ndarray] = []
-    found = proposed = 0
-    while found < size and proposed < _MOST_PROPOSALS:
+    accepted_blocks: list[np.ndarray] = []
+    count = proposed = 0
+    while count < size and proposed < _MOST_PROPOSALS:
         unit = pick(net.random(POOL_SIZE), between)
         proposals = low + unit * (high - low)
         accepted = proposals[contains(proposals)]
-        kept.append(accepted)
-        found, proposed = found + len(accepted), proposed + len(proposals)
-    if found < proposed * 1e-4 or found == 0:
+        accepted_blocks.append(accepted)
+        count, proposed = count + len(accepted), proposed + len(proposals)
+    if count < proposed * 1e-4 or count == 0:
         raise RegionError(
             f"the region of rule {label!r} fills almost nothing of its bounding box "
-            f"(lower {lower.tolist()}, upper {upper.tolist()}): {found} of {proposed} "
+            f"(lower {lower.tolist()}, upper {upper.tolist()}): {count} of {proposed} "
             "proposals lay in it. If it is empty, mend the condition; if it is thin, "
             "write tighter bounds in it or pass points of your own with sampler=."
         )
-    return np.concatenate(kept)[:size]
+    return np.concatenate(accepted_blocks)[:size]
 
 
 def like_data_pool(
@@ -229,12 +228,12 @@ def like_data_pool(
 ) -> np.ndarray:
     """Data rows with the constrained columns moved into the region.
 
-    The other columns keep the values and the correlations of the data, which is what
-    makes a rule felt where predictions will be asked for. A moved column takes its
-    value from a row that lies in the region already, or is drawn anew: evenly between
-    two bounds; below or above a single bound, within a few spreads of the data, most
-    of them close; without bounds, over the data's range widened by as much again.
-    Columns of which exactly one is 1, the `choices`, move together.
+    The other columns keep the values and the correlations of the data, so the rule is
+    evaluated where predictions will be made. A moved column takes its value from a row
+    that already lies in the region, or is drawn: uniformly between two bounds; beyond a
+    single bound, at half-normal distances of the data's spread; without bounds, over
+    the data's range, widened by its own length on both sides. The columns of each
+    group in `choices`, of which exactly one is 1, move together.
 
     Raises
     ------
@@ -246,33 +245,33 @@ def like_data_pool(
     moved = sorted({*columns, *(column for group in groups for column in group)})
     draw = _drawer(lower[moved], upper[moved], rows[:, moved])
     within = tuple(tuple(moved.index(column) for column in g) for g in groups)
-    kept: list[np.ndarray] = []
-    found = 0
+    accepted_blocks: list[np.ndarray] = []
+    count = 0
     for _ in range(_MOST_PROPOSALS // POOL_SIZE):
         proposals = rows[rng.integers(len(rows), size=POOL_SIZE)]
         if moved:
             anew = draw(rng)
-            for place in within:
+            for members in within:
                 # No choice is more likely than another.
-                anew[:, list(place)] = rng.random((POOL_SIZE, len(place)))
+                anew[:, list(members)] = rng.random((POOL_SIZE, len(members)))
             anew = pick(anew, within, upper[moved])
             if len(inside):
                 donors = inside[rng.integers(len(inside), size=POOL_SIZE)][:, moved]
                 anew = np.where(rng.random((POOL_SIZE, 1)) < 0.5, donors, anew)
             stay = contains(proposals)
             proposals[:, moved] = np.where(stay[:, None], proposals[:, moved], anew)
-        kept.append(proposals[contains(proposals)])
-        found += len(kept[-1])
-        if found >= size:
+        accepted_blocks.append(proposals[contains(proposals)])
+        count += len(accepted_blocks[-1])
+        if count >= size:
             break
-    if found == 0:
+    if count == 0:
         raise RegionError(
             f"no data row could be moved into the region of rule {label!r}: moving "
             f"columns {moved} between {lower[moved].tolist()} and "
             f"{upper[moved].tolist()} met its condition nowhere. Check the units of "
             "the rule against the data, or pass points of your own with sampler=."
         )
-    return np.concatenate(kept)[:size]
+    return np.concatenate(accepted_blocks)[:size]
 
 
 def _drawer(

@@ -1,9 +1,9 @@
 """Several processes that compute one thing together, on JAX's distributed runtime.
 
-Each runs the same program on the same data, and owns some of the devices. Arrays that
-are spread over all devices can be read by none of them alone. What a process decides by
-itself (how long a chunk took, whether someone pressed Ctrl-C) must be agreed on, or one
-would wait for the others for ever.
+Each runs the same program on the same data, and owns some of the devices. No process
+alone can read arrays that are spread over all devices. Decisions that depend on one
+process (how long a chunk took, whether someone pressed Ctrl-C) must be agreed on, or
+the processes would wait for each other for ever.
 """
 
 import functools
@@ -22,7 +22,7 @@ from jaxtyping import Int
 from ocbnn.errors import LostProcessError, SettingError
 
 T = TypeVar("T")
-# How JAX and what it stands on speak of a process that is gone.
+# Words in the errors that JAX and its backends raise when a process is gone.
 _LOSS = re.compile(
     "gloo|nccl|coordination|connection (reset|closed|refused)|socket closed|"
     "unavailable|deadline_exceeded|preempted|heartbeat",
@@ -36,41 +36,41 @@ def process_count() -> int:
 
 
 def is_first() -> bool:
-    """Whether this is the process that writes and speaks for all."""
+    """Whether this is the process that writes files and messages for all."""
     return jax.process_index() == 0
 
 
 def gathered(*numbers: int) -> Int[np.ndarray, "processes numbers"]:
-    """What every process has to say, told to all of them."""
-    own = np.array(numbers, np.int64)
+    """Every process's numbers, gathered on all processes."""
+    local = np.array(numbers, np.int64)
     if process_count() == 1:
-        return own[None]
+        return local[None]
     from jax.experimental import multihost_utils  # noqa: PLC0415 (seldom needed)
 
-    # As halves, because JAX cuts whole numbers to 32 bits unless told otherwise.
-    halves = np.stack([own >> 31, own & 0x7FFFFFFF]).astype(np.int32)
+    # As halves, because JAX truncates integers to 32 bits by default.
+    halves = np.stack([local >> 31, local & 0x7FFFFFFF]).astype(np.int32)
     try:
-        every = multihost_utils.process_allgather(halves)
+        all_halves = multihost_utils.process_allgather(halves)
     except Exception as error:
-        raise told_of_loss(error) or error from None
-    high, low = np.moveaxis(np.asarray(every), 1, 0)
+        raise lost_process_error(error) or error from None
+    high, low = np.moveaxis(np.asarray(all_halves), 1, 0)
     return (high.astype(np.int64) << 31) | low
 
 
 def wait_for_all() -> None:
-    """Go on when every process has come so far."""
+    """A barrier: return when every process has reached it."""
     gathered(0)
 
 
-def require_same(what: dict[str, str], role: str) -> None:
-    """Refuse to go on when processes were given different things.
+def require_same(values: dict[str, str], role: str) -> None:
+    """Raise an error if processes were given different settings or data.
 
     Parameters
     ----------
-    what
-        Digests or words by name.
+    values
+        Digests or texts, by name.
     role
-        What they describe, for people.
+        What they describe, for the message.
 
     Raises
     ------
@@ -79,14 +79,16 @@ def require_same(what: dict[str, str], role: str) -> None:
     """
     if process_count() == 1:
         return
-    names = sorted(what)
-    # All at once: names that only some have would leave the others waiting.
-    whole = gathered(_number(json.dumps(what, sort_keys=True)), len(names))
-    if (whole == whole[0]).all():
+    names = sorted(values)
+    # A summary first: a name that only some processes have would block the others.
+    summaries = gathered(_number(json.dumps(values, sort_keys=True)), len(names))
+    if (summaries == summaries[0]).all():
         return
-    if (whole[:, 1] == whole[0, 1]).all():
-        each = gathered(*(_number(f"{name}: {what[name]}") for name in names))
-        names = [n for n, column in zip(names, each.T, strict=True) if np.ptp(column)]
+    if (summaries[:, 1] == summaries[0, 1]).all():
+        digests = gathered(*(_number(f"{name}: {values[name]}") for name in names))
+        names = [
+            n for n, column in zip(names, digests.T, strict=True) if np.ptp(column)
+        ]
     raise SettingError(
         f"the {process_count()} processes were given different {role}: "
         f"{', '.join(names)}. Start all of them with the same command, files and "
@@ -99,10 +101,10 @@ def _number(text: str) -> int:
 
 
 def put(array: Any, sharding: Sharding | Any) -> jax.Array:
-    """An array that every process has, laid out on devices of all of them."""
-    is_far = isinstance(sharding, Sharding) and not sharding.is_fully_addressable
-    is_here = not isinstance(array, jax.Array) or array.is_fully_addressable
-    if not (is_far and is_here):
+    """Lay out an array that every process has on devices of all of them."""
+    is_spread = isinstance(sharding, Sharding) and not sharding.is_fully_addressable
+    is_local = not isinstance(array, jax.Array) or array.is_fully_addressable
+    if not (is_spread and is_local):
         return jax.device_put(array, sharding)
     if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
         bits = put(jax.random.key_data(array), sharding)
@@ -112,16 +114,21 @@ def put(array: Any, sharding: Sharding | Any) -> jax.Array:
 
 
 def on_host(tree: T, mesh: Mesh | None = None) -> T:
-    """A tree's arrays where NumPy can read them, those spread over a mesh included."""
+    """A tree's arrays in host memory, including those spread over a mesh."""
     leaves, structure = jax.tree.flatten(tree)
-    far = [_is_far(leaf) for leaf in leaves]
-    if any(far):
-        near = iter(_gather(mesh)([a for a, f in zip(leaves, far, strict=True) if f]))
-        leaves = [next(near) if f else a for a, f in zip(leaves, far, strict=True)]
+    spread = [_is_spread(leaf) for leaf in leaves]
+    if any(spread):
+        gathered_leaves = iter(
+            _gather(mesh)([a for a, f in zip(leaves, spread, strict=True) if f])
+        )
+        leaves = [
+            next(gathered_leaves) if f else a
+            for a, f in zip(leaves, spread, strict=True)
+        ]
     return jax.tree.unflatten(structure, [_as_numpy(leaf) for leaf in leaves])
 
 
-def _is_far(leaf: Any) -> bool:
+def _is_spread(leaf: Any) -> bool:
     if not isinstance(leaf, jax.Array):
         return False
     return not (leaf.is_fully_addressable or leaf.is_fully_replicated)
@@ -140,12 +147,12 @@ def _as_numpy(leaf: Any) -> Any:
 
 @functools.cache
 def _gather(mesh: Mesh) -> Callable[[Sequence[jax.Array]], Sequence[jax.Array]]:
-    whole = NamedSharding(mesh, PartitionSpec())
-    return jax.jit(lambda arrays: arrays, out_shardings=whole)
+    replicated = NamedSharding(mesh, PartitionSpec())
+    return jax.jit(lambda arrays: arrays, out_shardings=replicated)
 
 
-def told_of_loss(error: Exception, saved: str = "") -> LostProcessError | None:
-    """What to say when an error means that another process is gone; None if not."""
+def lost_process_error(error: Exception, saved: str = "") -> LostProcessError | None:
+    """The error to raise if `error` means that a process was lost; None otherwise."""
     if process_count() == 1 or not _LOSS.search(str(error)):
         return None
     gist = str(error).splitlines()[0][:200]

@@ -8,7 +8,7 @@ import jax
 
 @contextlib.contextmanager
 def third_party() -> Iterator[None]:
-    """JAX's default promotion inside, so that whoever made ours strict is not ours.
+    """Use JAX's default promotion inside, even where the caller made it strict.
 
     Optax and BlackJAX mix integers with floats in places; our own code does not.
     """

@@ -1,12 +1,12 @@
-"""Which rows of a table stand for all of them."""
+"""A representative selection of a table's rows."""
 
 import numpy as np
 
 
 def evenly(count: int, most: int) -> np.ndarray:
-    """Numbers of at most `most` of `count` rows, evenly chosen: a table may be sorted.
+    """At most `most` row numbers, evenly spaced because a table may be sorted.
 
-    The first row is always among them, and no row is there twice.
+    The first row is always included, and no row twice.
 
     >>> evenly(10, 4), evenly(3, 4)
     (array([0, 3, 6, 9]), array([0, 1, 2]))

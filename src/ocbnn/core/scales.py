@@ -1,4 +1,4 @@
-"""The units that a network works in: a column's own spread, or a person's scale."""
+"""The units that a network works in: a column's own spread, or the user's scale."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,21 +28,20 @@ def make_units(
     standardize
         Whether columns are brought to mean zero and spread one.
     scales
-        For some inputs by name, where their scale begins and one step of it;
-        this instead of mean and spread.
+        Origin and step of some inputs, by name, used instead of mean and spread.
     inputs
         Names of the inputs.
     X
         Inputs, or the moments of their columns.
     Y
-        Outputs likewise; None for classes, and where there are none.
+        Outputs likewise; None for classes, and without outputs.
     outputs
-        How many numbers the network puts out.
+        The number of the network's outputs.
 
     Raises
     ------
     SettingError
-        When `scales` names no input, or is no origin and step.
+        When a name in `scales` is not an input, or a scale is not an origin and step.
     """
     chosen = _checked(scales, inputs)
     if not (standardize or chosen):
@@ -70,7 +69,7 @@ def _checked(scales: Any, inputs: Sequence[str]) -> dict[int, tuple[float, float
     for name, scale in scales.items():
         if name not in inputs:
             raise SettingError(
-                f"scales has a scale for {name!r}, which is no input."
+                f"scales has a scale for {name!r}, which is not an input."
                 f"{suggest(str(name), inputs)} The inputs are {listing(inputs, 30)}."
             )
         chosen[list(inputs).index(name)] = _pair(name, scale)

@@ -1,4 +1,4 @@
-"""Sentences with advice in them: text in Python's spelling, and in any other."""
+"""Sentences that contain advice: text in Python's spelling, and in any other."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from typing import Any
 from ocbnn.core.advice import Advice, Kind, Spelling
 from ocbnn.errors import OcbnnError
 
-# Settings are called the same in Python and in study files, which commands read.
+# Settings have the same names in Python and in study files, which commands read.
 IN_COMMON = {
     Kind.SETTING: "{name}",
     Kind.RUN_LONGER: "Run longer.",
@@ -52,10 +52,10 @@ def in_python(advice: Advice) -> str:
 
 
 class Sentence(str):
-    """Text in Python's spelling that knows its advice, and so any other spelling.
+    """Text in Python's spelling that keeps its advice, so it can be spelled again.
 
-    Formatting makes plain text of it, as of any other: put sentences together with
-    `Sentence` again, and spell them before they are formatted.
+    Formatting turns it into plain text: join sentences with `Sentence`, and spell them
+    before they are formatted.
 
     Attributes
     ----------
@@ -66,46 +66,48 @@ class Sentence(str):
     parts: tuple[str | Advice, ...]
 
     def __new__(cls, *parts: str | Kind | Advice | Exception) -> "Sentence":
-        """Put together text, advice, other sentences and what errors say."""
-        whole = tuple(inner for part in parts for inner in _parts(part))
-        made = super().__new__(cls, _put(whole, in_python))
-        made.parts = whole
-        return made
+        """Join text, advice, other sentences and the messages of errors."""
+        flat_parts = tuple(inner for part in parts for inner in _parts(part))
+        sentence = super().__new__(cls, _put(flat_parts, in_python))
+        sentence.parts = flat_parts
+        return sentence
 
     def __getnewargs__(self) -> tuple[Any, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.parts
 
     @property
     def advice(self) -> tuple[Advice, ...]:
-        """What it advises."""
+        """The advice in it."""
         return tuple(part for part in self.parts if isinstance(part, Advice))
 
     def to_text(self, spelling: Spelling) -> str:
-        """The same for other readers."""
+        """The sentence in another spelling."""
         return _put(self.parts, spelling)
 
 
-def joined(between: str, sentences: Iterable[str]) -> Sentence:
-    """Sentences in a row, as `str.join` does it."""
-    first, *others = sentences
-    return Sentence(first, *(part for one in others for part in (between, one)))
+def joined(separator: str, sentences: Iterable[str]) -> Sentence:
+    """Join sentences, as `str.join` does."""
+    first, *rest = sentences
+    return Sentence(
+        first, *(part for sentence in rest for part in (separator, sentence))
+    )
 
 
-def spelled(said: Any, spelling: Spelling) -> Any:
-    """Text, or plain values with text in them, in the words of some readers."""
-    match said:
+def spelled(value: Any, spelling: Spelling) -> Any:
+    """Text, or plain values that contain text, in another spelling."""
+    match value:
         case Sentence():
-            return said.to_text(spelling)
+            return value.to_text(spelling)
         case dict():
-            return {name: spelled(one, spelling) for name, one in said.items()}
+            return {name: spelled(item, spelling) for name, item in value.items()}
         case list() | tuple():
-            return [spelled(one, spelling) for one in said]
-    return said
+            return [spelled(item, spelling) for item in value]
+    return value
 
 
 @contextmanager
 def errors_spelled(spelling: Spelling) -> Iterator[None]:
-    """Errors that are raised meanwhile speak to some readers."""
+    """Spell the messages of errors that are raised inside."""
     try:
         yield
     except OcbnnError as error:
@@ -117,8 +119,8 @@ def _parts(part: str | Kind | Advice | Exception) -> tuple[str | Advice, ...]:
     if isinstance(part, Kind):
         return (Advice(part),)
     if isinstance(part, Exception):
-        first = part.args[0] if part.args else None
-        part = first if isinstance(first, Sentence) else str(part)
+        message = part.args[0] if part.args else None
+        part = message if isinstance(message, Sentence) else str(part)
     return part.parts if isinstance(part, Sentence) else (part,)
 
 

@@ -1,4 +1,4 @@
-"""Slopes of a function at a point, exactly, one input column at a time."""
+"""Exact slopes of a function at a point, one input column at a time."""
 
 import functools
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from ocbnn.core.types import Along, Function, Input, Output
 def slopes_at(
     function: Function, x: Input, alongs: Sequence[Along]
 ) -> dict[Along, Output]:
-    """Derivatives of every output along each of some inputs, at one point.
+    """Derivatives of every output along some inputs, at one point.
 
-    One forward-mode pass for each, however many inputs there are.
+    One forward-mode pass for each, however many inputs the function has.
 
     >>> slopes = slopes_at(lambda x: x**3, jnp.array([2.0]), [(0,), (0, 0)])
     >>> {along: float(value[0]) for along, value in slopes.items()}

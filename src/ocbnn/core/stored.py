@@ -1,8 +1,8 @@
-"""Rows that stay in a file: read by number, some at a time, as a model wants them.
+"""Rows that stay in a file and are read by number, a few at a time.
 
-A mapped file looks like an array that is larger than memory. What was read of it counts
-as the process's own until it is dropped, so that is done after every few megabytes; the
-system keeps what it has room for, and hands it back quickly.
+A memory-mapped file looks like an array, but may be larger than memory. Pages that were
+read count as the process's memory until they are dropped, so they are dropped
+regularly; the system's page cache keeps what it has room for.
 """
 
 import abc
@@ -19,26 +19,26 @@ from jaxtyping import Array, Int
 
 from ocbnn.core.rows import evenly
 
-# What the system may bring in around every place that is read, in bytes: Linux maps
-# large pages where it keeps a file in such (2 MiB a row were measured, on 6.18).
+# Bytes that the system may map around every position that is read: Linux maps large
+# pages where it caches a file in them (2 MiB per row were measured, on 6.18).
 _AROUND = 2**21
-# Mapped bytes after which all of them are dropped.
+# Mapped bytes after which all pages are dropped.
 _MOST_MAPPED = 2**27
-# Rows of one block while a whole table is gone through.
+# Bytes of one block in a pass over the whole table.
 _BLOCK_BYTES = 2**23
 _MARKED_ROWS = 1000
 
 
 class FileRows:
-    """Rows as they are in a file: read when they are asked for, and not kept.
+    """Rows of a file, read on request and not kept in memory.
 
-    An array in memory will do as well. Two are equal when they are the same part of the
-    same file, unchanged.
+    An array in memory works, too. Two are equal when they are the same part of the same
+    unchanged file.
     """
 
     def __init__(self, table: np.ndarray) -> None:
         self._table, self._touched = table, 0
-        self._place = _place(table)
+        self._identity = _identity(table)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -48,12 +48,12 @@ class FileRows:
     def take(self, numbers: Int[np.ndarray, " some"]) -> np.ndarray:
         """Rows by number."""
         step = max(1, _MOST_MAPPED // self._reach)
-        found = np.empty((len(numbers), *self.shape[1:]), self._table.dtype)
+        rows = np.empty((len(numbers), *self.shape[1:]), self._table.dtype)
         for start in range(0, len(numbers), step):
-            some = numbers[start : start + step]
-            self._make_room(len(some) * self._reach)
-            found[start : start + step] = self._table[some]
-        return found
+            chunk = numbers[start : start + step]
+            self._make_room(len(chunk) * self._reach)
+            rows[start : start + step] = self._table[chunk]
+        return rows
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
         """All rows, in order, each block with the number of its first one."""
@@ -64,40 +64,40 @@ class FileRows:
             yield start, np.array(self._table[start : start + step])
 
     def fingerprint(self) -> str:
-        """Shape, kind and some rows as short text, wherever the file may be."""
-        some = evenly(len(self._table), _MARKED_ROWS)
-        rows = np.ascontiguousarray(self.take(some))
+        """Shape, dtype and some rows as short text, independent of the file's path."""
+        numbers = evenly(len(self._table), _MARKED_ROWS)
+        rows = np.ascontiguousarray(self.take(numbers))
         digest = hashlib.sha256(rows.tobytes()).hexdigest()[:16]
         return f"{self._table.dtype}{list(self.shape)} {digest}"
 
     @property
     def _reach(self) -> int:
-        """Bytes that reading one row anywhere may map."""
+        """Bytes that reading one row may map."""
         row = self._table[:1]
         pieces = 1 if row.flags.c_contiguous else row.size
         return row.nbytes + _AROUND * pieces
 
-    def _make_room(self, wanted: int) -> None:
-        """Drop what was read before, once more of it is mapped than should be."""
-        if self._touched + wanted > _MOST_MAPPED:
+    def _make_room(self, count: int) -> None:
+        """Drop mapped pages if `count` more bytes would exceed the limit."""
+        if self._touched + count > _MOST_MAPPED:
             self._touched = 0
             _drop(self._table)
-        self._touched += wanted
+        self._touched += count
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FileRows) and other._place == self._place
+        return isinstance(other, FileRows) and other._identity == self._identity
 
     def __hash__(self) -> int:
-        return hash(self._place)
+        return hash(self._identity)
 
     def __repr__(self) -> str:
-        return f"FileRows({self.shape} at {self._place[0]})"
+        return f"FileRows({self.shape} at {self._identity[0]})"
 
 
 class Stored(abc.ABC):
-    """Rows of a file as a model takes them.
+    """Rows of a file, converted for a model.
 
-    Compiled functions hold it as static data: those of equal ones are shared.
+    Static data of compiled functions: equal ones share compiled code.
     """
 
     def __init__(self, rows: FileRows) -> None:
@@ -111,37 +111,37 @@ class Stored(abc.ABC):
     @property
     @abc.abstractmethod
     def dtype(self) -> np.dtype:
-        """What compiled code is given."""
+        """The dtype that compiled code receives."""
 
     @abc.abstractmethod
     def _converted(self, rows: np.ndarray) -> np.ndarray: ...
 
     @abc.abstractmethod
-    def _how(self) -> bytes:
-        """What decides the conversion."""
+    def _conversion(self) -> bytes:
+        """The parameters of the conversion."""
 
     def take(
         self, numbers: Int[np.ndarray, "..."], kind: np.dtype | None = None
     ) -> np.ndarray:
-        """Rows by number, instead of the numbers."""
+        """Rows by number, in the shape of `numbers`."""
         rows = self._converted(self.rows.take(np.ravel(numbers)))
         rows = rows.astype(self.dtype if kind is None else kind)
         return rows.reshape(*np.shape(numbers), *self.shape[1:])
 
     def fingerprint(self) -> str:
         """The rows and their conversion as short text."""
-        how = hashlib.sha256(self._how()).hexdigest()[:16]
-        return f"{self.rows.fingerprint()} {how}"
+        digest = hashlib.sha256(self._conversion()).hexdigest()[:16]
+        return f"{self.rows.fingerprint()} {digest}"
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Stored)
             and type(other) is type(self)
-            and (other.rows, other._how()) == (self.rows, self._how())
+            and (other.rows, other._conversion()) == (self.rows, self._conversion())
         )
 
     def __hash__(self) -> int:
-        return hash((type(self), self.rows, self._how()))
+        return hash((type(self), self.rows, self._conversion()))
 
 
 @jax.tree_util.register_static
@@ -162,7 +162,7 @@ class StoredNumbers(Stored):
     def _converted(self, rows: np.ndarray) -> np.ndarray:
         return ((np.asarray(rows, float) - self._mean) - self._rest) / self._scale
 
-    def _how(self) -> bytes:
+    def _conversion(self) -> bytes:
         return np.stack([self._mean, self._rest, self._scale]).tobytes()
 
 
@@ -182,22 +182,22 @@ class StoredClasses(Stored):
     def _converted(self, rows: np.ndarray) -> np.ndarray:
         return np.searchsorted(self._classes, rows)
 
-    def _how(self) -> bytes:
+    def _conversion(self) -> bytes:
         return repr(self._classes.tolist()).encode()
 
 
 def is_mapped(table: Any) -> bool:
-    """Whether this is an array whose numbers are in a file."""
+    """Whether this is a memory-mapped array."""
     return isinstance(table, np.memmap) and _map_of(table) is not None
 
 
 def fetch(X: Stored, Y: Stored, numbers: Int[Array, " batch"]) -> tuple[Array, Array]:
     """The same rows of two tables, inside compiled code.
 
-    The files are read once for all that share the numbers, and once for all numbers
-    where they differ, as those of chains that run abreast do.
+    Both files are read in one callback, also for vectorised chains, whose numbers
+    differ.
     """
-    # Decided while compiling: the thread that reads knows nothing of JAX's settings.
+    # Decided while compiling: the reading thread does not have JAX's thread settings.
     kinds = (np.dtype(X.dtype), np.dtype(Y.dtype))
     shapes = tuple(
         jax.ShapeDtypeStruct((*numbers.shape, *table.shape[1:]), kind)
@@ -215,23 +215,23 @@ def _map_of(table: np.ndarray) -> Any:
     return getattr(table, "_mmap", None)
 
 
-def _place(table: np.ndarray) -> tuple[Any, ...]:
-    """Which part of which file it is, or which array of this process."""
+def _identity(table: np.ndarray) -> tuple[Any, ...]:
+    """Which part of which file the table is, or which array of this process."""
     mapped, path = _map_of(table), getattr(table, "filename", None)
     if mapped is None or path is None or not os.path.exists(path):
         return (f"address {id(table)}",)
-    about = os.stat(path)
+    status = os.stat(path)
     start = table.__array_interface__["data"][0]
     start -= np.frombuffer(mapped, np.uint8).__array_interface__["data"][0]
-    # A view tells the offset of the whole array; only where its map begins is used.
+    # A view has the offset of the whole array; only the start of its map is used.
     start += table.offset - table.offset % mmap.ALLOCATIONGRANULARITY  # pyright: ignore
     layout = (start, table.shape, table.strides, table.dtype.str)
-    return (str(path), about.st_size, about.st_mtime_ns, *layout)
+    return (str(path), status.st_size, status.st_mtime_ns, *layout)
 
 
 def _drop(table: np.ndarray) -> None:
     mapped = _map_of(table)
-    # A private map may hold changes of its own, which would be lost.
+    # A private map may hold changes, which would be lost.
     if mapped is None or getattr(table, "mode", "c") == "c":
         return
     if hasattr(mmap, "MADV_DONTNEED"):  # not on Windows

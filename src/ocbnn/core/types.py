@@ -17,11 +17,11 @@ Outputs: TypeAlias = Float[Array, "rows outputs"]
 # Regression targets, or class numbers.
 Targets: TypeAlias = Float[Array, "rows outputs"] | Int[Array, " rows"]
 Function: TypeAlias = Callable[[Input], Output]
-# What the rows of a table are called.
+# The names of a table's rows.
 RowNames: TypeAlias = Sequence[Any] | np.ndarray
 
 
-# Which inputs a function is differentiated along, by position: `(2,)` is a slope,
+# The inputs along which a function is differentiated, by position: `(2,)` is a slope,
 # `(2, 2)` a curvature.
 Along: TypeAlias = tuple[int, ...]
 # Derivatives of all outputs, each laid out like the outputs themselves.
@@ -30,9 +30,9 @@ NO_SLOPES: Slopes = {}
 
 
 class Site(NamedTuple):
-    """One input, the function's value there, and the slopes that a claim speaks of.
+    """One input, with the function's value and the slopes that a claim uses.
 
-    The value is carried along because data and points share one forward pass.
+    The value is included because data and points share one forward pass.
     """
 
     x: Input

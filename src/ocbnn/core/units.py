@@ -18,8 +18,8 @@ from ocbnn.core.moments import ColumnMoments
 class Units(eqx.Module):
     """Means and spreads of inputs and outputs.
 
-    A mean has two parts, itself and what rounding took from it (`x_rest`, `y_rest`), so
-    that data far from zero have the same standard units as the same data near it.
+    A mean has two parts, the rounded mean and its rounding error (`x_rest`, `y_rest`),
+    so data far from zero have the same standard units as the same data near zero.
     """
 
     x_mean: Float[np.ndarray, " inputs"]
@@ -45,7 +45,7 @@ class Units(eqx.Module):
 
     @classmethod
     def plain(cls, inputs: int, outputs: int) -> "Units":
-        """Nothing is converted."""
+        """Units that convert nothing."""
         return cls(
             np.zeros(inputs), np.ones(inputs), np.zeros(outputs), np.ones(outputs)
         )
@@ -66,14 +66,14 @@ class Units(eqx.Module):
     def measured(
         cls, X: ColumnMoments, Y: ColumnMoments | None, outputs: int
     ) -> "Units":
-        """Units of data that were gone through already."""
+        """Units from the moments of data."""
         if Y is None:
             zeros, ones = np.zeros(outputs), np.ones(outputs)
             return cls(X.mean, X.scale, zeros, ones, X.rest)
         return cls(X.mean, X.scale, Y.mean, Y.scale, X.rest, Y.rest)
 
     def with_scales(self, scales: Mapping[int, tuple[float, float]]) -> "Units":
-        """With the origin and step of some inputs, by number, as they are given."""
+        """Replace the origin and step of some inputs, by number."""
         mean, rest, scale = (
             numbers.copy() for numbers in (self.x_mean, self.x_rest, self.x_scale)
         )
@@ -94,19 +94,19 @@ class Units(eqx.Module):
         return self.y_mean + (self.y_rest + self.y_scale * np.asarray(values, float))
 
     def inputs(self, values: np.ndarray) -> np.ndarray:
-        """Inputs in standard units into a person's."""
+        """Inputs in standard units into the user's."""
         return self.x_mean + (self.x_rest + self.x_scale * np.asarray(values, float))
 
     def traced_inputs(
         self, xs: Float[Array, "... inputs"]
     ) -> Float[Array, "... inputs"]:
-        """As `standard_inputs`, inside compiled code."""
+        """The inverse of `inputs`, inside compiled code."""
         return (xs - _like(self.x_mean, xs)) / _like(self.x_scale, xs)
 
     def traced_outputs(
         self, ys: Float[Array, "... outputs"]
     ) -> Float[Array, "... outputs"]:
-        """As `outputs`, inside compiled code."""
+        """Like `outputs`, inside compiled code."""
         return _like(self.y_mean, ys) + _like(self.y_scale, ys) * ys
 
     def traced(
@@ -118,6 +118,6 @@ class Units(eqx.Module):
 
 
 def _like(numbers: Float[np.ndarray | Array, " columns"], table: Array) -> Array:
-    """A number for each column, as an array that joins a table of any axes."""
+    """A number for each column, shaped to broadcast against a table."""
     shape = (1,) * (table.ndim - 1) + numbers.shape
     return jnp.asarray(numbers).astype(table.dtype).reshape(shape)

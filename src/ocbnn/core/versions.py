@@ -1,4 +1,4 @@
-"""Which versions made a result, so that it can be made again."""
+"""The versions that produced a result, so that it can be reproduced."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -7,7 +7,7 @@ _PACKAGES = ("ocbnn", "jax", "jaxlib", "equinox", "blackjax", "optax", "numpy")
 
 
 def library_versions() -> dict[str, str]:
-    """Versions of Python, of ocbnn and of what its numbers depend on."""
+    """Versions of Python, ocbnn and the packages that its numbers depend on."""
     return {
         "python": platform.python_version(),
         **{name: _version(name) for name in _PACKAGES},
@@ -18,5 +18,5 @@ def _version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
-        # Run from its sources, without being installed.
+        # Run from source, without being installed.
         return "unknown"

@@ -5,15 +5,15 @@ import warnings
 from types import FrameType
 
 _PACKAGE = __name__.partition(".")[0]
-# Wraps functions whose shapes are checked, as in tests.
+# Wraps functions when shapes are checked, as in tests.
 _WRAPPER = "jaxtyping"
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line from which the package was called, however deep this is.
+    """Warn at the line from which the package was called, however deep the stack is.
 
-    That is the line that called the outermost function of the package: between its own
-    functions lie those of others, such as `contextlib`, to which nobody should be sent.
+    That is the line that called the outermost function of the package: frames of other
+    packages, such as `contextlib`, lie between its functions and must not be blamed.
     """
     frame = caller = inspect.currentframe()
     while frame is not None:

@@ -1,4 +1,4 @@
-"""Words for people: the nearest known one, lists, numbers, shares, text cut short."""
+"""Formatting for messages: suggestions, lists, numbers, shares and shortened text."""
 
 import difflib
 import math
@@ -12,11 +12,11 @@ def suggest(word: object, known: Iterable[object]) -> str:
     ' Did you mean `pressure`?'
     """
     words = [str(item) for item in known]
-    near = difflib.get_close_matches(str(word)[:80], words, n=1)
-    if not near:
+    matches = difflib.get_close_matches(str(word)[:80], words, n=1)
+    if not matches:
         lowered = {item.lower(): item for item in words}
-        near = [lowered[str(word).lower()]] if str(word).lower() in lowered else []
-    return f" Did you mean `{near[0]}`?" if near else ""
+        matches = [lowered[str(word).lower()]] if str(word).lower() in lowered else []
+    return f" Did you mean `{matches[0]}`?" if matches else ""
 
 
 def listing(items: Iterable[object], most: int = 12) -> str:
@@ -25,13 +25,13 @@ def listing(items: Iterable[object], most: int = 12) -> str:
     >>> listing(["a", "b"])
     'a, b'
     """
-    words = [str(item) for item in items]
-    more = len(words) - most
-    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+    texts = [str(item) for item in items]
+    omitted = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {omitted} more" if omitted > 0 else "")
 
 
 def share(number: float, digits: str = ".3g") -> str:
-    """A share as a percentage that never rounds something to nothing.
+    """A share as a percentage that never rounds a positive share to zero.
 
     >>> share(0.0), share(0.00001), share(0.1234)
     ('0 %', '< 0.01 %', '12.3 %')
@@ -42,7 +42,7 @@ def share(number: float, digits: str = ".3g") -> str:
 
 
 def at_least(number: float) -> str:
-    """A share as a percentage that is never more than it was.
+    """A share as a percentage, rounded down.
 
     >>> at_least(0.99996), at_least(1.0)
     ('99.9 %', '100 %')
@@ -51,7 +51,7 @@ def at_least(number: float) -> str:
 
 
 def spell(value: float, width: float = 0.0, digits: int = 4) -> str:
-    """A number with as many digits as tell it from others in a range so wide.
+    """A number with enough digits to distinguish it within a range of that width.
 
     >>> spell(3.14159), spell(2460000.25), spell(2460000.25, width=1.0)
     ('3.142', '2.46e+06', '2460000.25')

@@ -1,4 +1,4 @@
-"""The scikit-learn face of the library."""
+"""The scikit-learn interface of the library."""
 
 from ocbnn.certificates.certification import certify as certify
 from ocbnn.certificates.verification import verify as verify

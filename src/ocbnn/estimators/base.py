@@ -1,4 +1,4 @@
-"""What the regressor and the classifier have in common."""
+"""The common part of the regressor and the classifier."""
 
 import abc
 import dataclasses
@@ -31,14 +31,14 @@ from ocbnn.refinement.projection import as_obedience, refuse_without_slack
 from ocbnn.refinement.rounds import Run, fit_draws
 from ocbnn.rules import BoundRule, Schema, output_limits
 
-# What is fitted to: inputs and outputs in memory, or in files.
+# The data of a fit: inputs and outputs in memory, or in files.
 Data: TypeAlias = tuple[np.ndarray, np.ndarray] | Stream
 
 
 class BaseOCBNN(FittedEstimator):
-    """Fits a Bayesian neural network to data and rules. Subclasses say to what."""
+    """Fits a Bayesian neural network to data and rules; subclasses add a likelihood."""
 
-    # What subclasses know.
+    # For subclasses.
 
     @abc.abstractmethod
     def _likelihood(
@@ -48,7 +48,7 @@ class BaseOCBNN(FittedEstimator):
     # Fitting, step by step.
 
     def _begin(self, X: Any, y: Any, *, classes: bool) -> Stream | None:
-        """Forget what was fitted before; open data in files, if they are read so."""
+        """Forget an earlier fit; open a stream if the data are in files."""
         vars(self).pop("fitted_", None)
         names = {"inputs": self.inputs, "outputs": self.outputs}
         return open_stream(X, y, classes=classes, inference=self.inference, **names)
@@ -64,19 +64,19 @@ class BaseOCBNN(FittedEstimator):
         stream: Stream | None,
         refine: object,
     ) -> None:
-        """Fit to the rows given, or to those of a stream that they are some of."""
+        """Fit to the given rows, or to a stream, of which they are a sample."""
         self._check_seed()
         self._check_rules_by()
         key_rules, key_run = jax.random.split(key_from(self.random_state))
         rules = bind_rules(self.rules, schema)
         rows = len(X) if stream is None else stream.rows
-        felt = rules
+        prior_rules = rules
         if self.rules_by == "projection":
-            # Refused before the run, which may take long.
+            # Checked before the run, which may take long.
             as_obedience(refine)
             refuse_without_slack(rules)
-            felt = ()
-        choice = self._choose(rows, schema, felt, is_stored=stream is not None)
+            prior_rules = ()
+        choice = self._choose(rows, schema, prior_rules, is_stored=stream is not None)
         data = (X, Y) if stream is None else stream
         blocks = [(0, X, Y)] if stream is None else stream.blocks()
         refuse_rows(rules, blocks, names)
@@ -87,22 +87,22 @@ class BaseOCBNN(FittedEstimator):
         run = Run(choice.plan, (X, Y), *settings)
         if self.rules_by == "projection":
             free = dataclasses.replace(target, rules=())
-            drawn = fit_draws(free, run, key_run, False)._replace(target=target)
+            result = fit_draws(free, run, key_run, False)._replace(target=target)
         else:
-            drawn = fit_draws(target, run, key_run, refine)
-        seen = Rows(X, Y, names)
+            result = fit_draws(target, run, key_run, refine)
+        sample_rows = Rows(X, Y, names)
         if stream is not None:
-            seen = Rows(X, Y, stream.names_of_seen(names), stream.rows)
+            sample_rows = Rows(X, Y, stream.names_of_seen(names), stream.rows)
         fitted = FittedModel(
             schema=schema,
             rules=rules,
             choice=choice,
-            data=seen,
+            data=sample_rows,
             given=given,
             scales=self.scales,
             random_state=self.random_state,
             devices=self.devices,
-            **drawn._asdict(),
+            **result._asdict(),
         )
         if self.rules_by == "projection":
             self.fitted_ = obey(fitted, refine, progress=self.progress)
@@ -118,24 +118,24 @@ class BaseOCBNN(FittedEstimator):
         units: Units | None,
         batch_size: int | None,
     ) -> Target:
-        """The log density, once the rules' points have their places."""
+        """The log density, given the rules' terms."""
         inputs, outputs = len(schema.inputs), _output_count(schema)
-        known = units or Units.plain(inputs, outputs)
+        used_units = units or Units.plain(inputs, outputs)
         inner_x = inner_y = None
         if isinstance(data, Stream):
-            inner_x, inner_y = data.stored(known)
+            inner_x, inner_y = data.stored(used_units)
         elif data is not None:
             X, Y = data
-            inner_x = jnp.asarray(known.standard_inputs(X), float)
+            inner_x = jnp.asarray(used_units.standard_inputs(X), float)
             inner_y = (
-                jnp.asarray(known.standard_outputs(Y), float)
+                jnp.asarray(used_units.standard_outputs(Y), float)
                 if schema.classes is None
                 else jnp.asarray(Y, jnp.int32)
             )
         network = self._network(inputs, outputs)
         return Target(
             *with_prior(network, self.weight_prior, self.weight_scale),
-            self._likelihood(schema, rules, known),
+            self._likelihood(schema, rules, used_units),
             terms,
             inner_x,
             inner_y,
@@ -147,15 +147,16 @@ class BaseOCBNN(FittedEstimator):
         if self.network is None:
             return MLP(inputs, self.hidden, outputs, self.activation)
         if isinstance(self.network, Network):
-            made = self.network
+            network = self.network
         else:
-            made = EquinoxNetwork(self.network, inputs)
-        if (made.inputs, made.outputs) != (inputs, outputs):
+            network = EquinoxNetwork(self.network, inputs)
+        if (network.inputs, network.outputs) != (inputs, outputs):
             raise SettingError(
-                f"the network maps {made.inputs} inputs to {made.outputs} outputs, but "
-                f"the data have {inputs} and {outputs}. Build it for the data."
+                f"the network maps {network.inputs} inputs to {network.outputs} "
+                f"outputs, but the data have {inputs} and {outputs}. Build it for the "
+                "data."
             )
-        return made
+        return network
 
     def _choose(
         self,
@@ -165,7 +166,7 @@ class BaseOCBNN(FittedEstimator):
         *,
         is_stored: bool = False,
     ) -> Choice:
-        """The plan that `inference` asks for, and what goes with it."""
+        """The plan that `inference` asks for, and its batch size."""
         network = self._network(len(schema.inputs), _output_count(schema))
         weights = sum(leaf.size for leaf in jax.tree.leaves(network.shapes()))
         choice = choose(
@@ -175,8 +176,8 @@ class BaseOCBNN(FittedEstimator):
             has_sides=any(bound.claim.has_sides for bound in rules),
         )
         size = self.batch_size
-        whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-        if size is not None and (not whole or size < 1):
+        is_whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+        if size is not None and (not is_whole or size < 1):
             raise SettingError(
                 f"batch_size must be None or a whole number above zero, got {size!r}."
             )
@@ -192,10 +193,10 @@ class BaseOCBNN(FittedEstimator):
         return dataclasses.replace(choice, batch_size=int(size))
 
     def _check_seed(self) -> None:
-        """A run can be continued only by someone who can begin it again."""
+        """Raise an error for a checkpoint without a seed: it could not be continued."""
         seed = self.random_state
-        whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
-        if self.checkpoint is not None and not whole:
+        is_whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
+        if self.checkpoint is not None and not is_whole:
             raise SettingError(
                 "checkpoint needs a random_state that is a whole number, so that the "
                 f"same fit can be asked for again, got {seed!r}. Write random_state=0."
@@ -208,37 +209,36 @@ class BaseOCBNN(FittedEstimator):
                 f'{self.rules_by!r}. Write rules_by="projection", or leave it out.'
             )
 
-    # What people ask of a fitted model.
+    # For users of a fitted model.
 
     def obey(self, rules: Any, *, refine: Any = None) -> Any:
         """A new model: each draw of this one, moved to the nearest that obeys rules.
 
-        Nothing is fitted again, so rules can be tried out in seconds. A draw that
-        keeps all of them stays as it is, and so does every draw's noise. This model
-        does not change.
+        Nothing is fitted again, so rules can be tried out in seconds. Draws that keep
+        all rules stay the same, and so does every draw's noise. This model does not
+        change.
 
         Parameters
         ----------
         rules
             Rules as objects or text, one or a list. They are added to the model's
-            own; one with the name of one of those takes its place.
+            rules; a rule with the name of an existing one replaces it.
         refine
-            How draws are searched for what they break, and moved again: True (as when
-            left out), a number of rounds, or a `Refinement`. False moves them once.
+            How draws are searched for violations, and moved again: True (the default),
+            a number of rounds, or a `Refinement`. False moves them once.
 
         Returns
         -------
         Any
-            A fitted estimator of the same kind, with `rules_by="projection"`. What was
-            done, and how far draws have moved, is in its `projection_`.
+            A fitted estimator of the same kind, with `rules_by="projection"`. Its
+            `projection_` says what was done, and how far draws have moved.
 
         Raises
         ------
         RuleError
-            When rules contradict each other, or a custom rule does not say by how much
-            it is broken.
+            When rules contradict each other, or for a custom rule, which has no slack.
         DataError
-            When the model was saved without its data, or rows break a hard rule.
+            When the model was saved without its data, or rows violate a hard rule.
         """
         fitted = self._record()
         rows = fitted.need_data("obey")
@@ -253,14 +253,14 @@ class BaseOCBNN(FittedEstimator):
         if hasattr(self, "feature_names_in_"):
             copy.feature_names_in_ = self.feature_names_in_
         network, units = fitted.target.network, fitted.target.units
-        known = units or Units.plain(network.inputs, network.outputs)
+        used_units = units or Units.plain(network.inputs, network.outputs)
         target = dataclasses.replace(
             fitted.target,
             rules=fitted.proposed(bounds),
-            likelihood=copy._likelihood(fitted.schema, bounds, known),
+            likelihood=copy._likelihood(fitted.schema, bounds, used_units),
         )
-        asked = dataclasses.replace(fitted, rules=bounds, target=target)
-        copy.fitted_ = obey(asked, refine, progress=self.progress)
+        unprojected = dataclasses.replace(fitted, rules=bounds, target=target)
+        copy.fitted_ = obey(unprojected, refine, progress=self.progress)
         return copy
 
     def sample_functions(self, X: Any, count: int = 100) -> np.ndarray:
@@ -270,8 +270,8 @@ class BaseOCBNN(FittedEstimator):
         -------
         np.ndarray
             An array of (draws, rows) for one output, else (draws, rows, outputs);
-            for a classifier, the logits. Where a hard rule speaks, a function that
-            breaks it has the nearest allowed value, and a forbidden class the logit
+            for a classifier, the logits. Where a hard rule applies, a function that
+            violates it has the nearest allowed value, and a forbidden class the logit
             minus infinity.
         """
         X = self._checked(X)
@@ -280,7 +280,7 @@ class BaseOCBNN(FittedEstimator):
 
     def _checked(self, X: Any) -> np.ndarray:
         fitted = self._record()
-        # Names that a data frame brought to the fit are compared by scikit-learn.
+        # Names from a data frame at the fit are checked by scikit-learn.
         if self.inputs is not None and not hasattr(self, "feature_names_in_"):
             X = in_order(X, fitted.schema.inputs)
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
@@ -291,7 +291,7 @@ class BaseOCBNN(FittedEstimator):
     def _sample_prior(
         self, X: np.ndarray, Y: np.ndarray | None, schema: Schema, units: Units | None
     ) -> Answers:
-        """Draws from the constrained prior, with no data in it."""
+        """Draws from the constrained prior, without data."""
         key_rules, key_run = jax.random.split(key_from(self.random_state))
         rules = bind_rules(self.rules, schema)
         choice = self._choose(len(X), schema, rules)
@@ -305,14 +305,14 @@ class BaseOCBNN(FittedEstimator):
             devices=self.devices,
         ).whole()
         predictive = predict_with(target, draws, self.devices)
-        # Functions are asked for at these rows, so hard rules are judged there, too.
+        # Functions are evaluated at these rows, so hard rules must hold there, too.
         _, kept = hold(target, draws.stacked(), predictive, X)
         return answering(rules, predictive, kept)
 
     def _columns(self) -> tuple[str, ...] | None:
-        """What a data frame calls its inputs; None for arrays."""
-        found = getattr(self, "feature_names_in_", None)
-        return None if found is None else tuple(str(name) for name in found)
+        """The column names of a data frame; None for arrays."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(str(name) for name in names)
 
     def _input_names(self) -> tuple[str, ...]:
         return input_names(self.inputs, self._columns(), self.n_features_in_)
@@ -322,26 +322,26 @@ class BaseOCBNN(FittedEstimator):
 
 
 def _joined(fitted: FittedModel, rules: tuple[BoundRule, ...]) -> tuple[BoundRule, ...]:
-    """The model's own rules, and others that are added or take their places."""
-    own = {bound.name: bound for bound in fitted.rules}
+    """The model's rules, with others added to them or replacing them by name."""
+    by_name = {bound.name: bound for bound in fitted.rules}
     for bound in rules:
-        old = own.get(bound.name)
+        old = by_name.get(bound.name)
         if fitted.projection is None and old is not None and old.rule != bound.rule:
             warn(
-                f"rule {bound.name!r} takes the place of one that the draws were made "
-                "under, and they keep what it did to them. Fit without rules, or with "
-                'rules_by="projection", to move rules freely afterwards.',
+                f"rule {bound.name!r} replaces a rule that the draws were made under, "
+                "and its effect on them remains. Fit without rules, or with "
+                'rules_by="projection", to change rules freely afterwards.',
                 InferenceWarning,
             )
-    return tuple((own | {bound.name: bound for bound in rules}).values())
+    return tuple((by_name | {bound.name: bound for bound in rules}).values())
 
 
 def _refuse_other_limits(fitted: FittedModel, rules: tuple[BoundRule, ...]) -> None:
-    """Observations were truncated when draws were made, which nothing can undo."""
+    """Raise an error for new limits: draws were made with truncated observations."""
     if fitted.limits is None:
         return
-    others = output_limits(rules, len(fitted.schema.outputs))
-    if not np.array_equal(fitted.limits, others):
+    new_limits = output_limits(rules, len(fitted.schema.outputs))
+    if not np.array_equal(fitted.limits, new_limits):
         raise SettingError(
             "truncate=True takes the limits of observations from rules without a "
             "region, and the draws were made under other limits than these rules set. "

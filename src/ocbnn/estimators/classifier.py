@@ -35,9 +35,9 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
     draws_
         The posterior draws.
     verdict_
-        Whether to trust them, in words.
+        Whether the draws can be trusted, in words.
     held_
-        What rules of `strength="hard"` have cost; None without such rules.
+        The effect of rules of `strength="hard"` on the draws; None without such rules.
     relevance_
         How much each input matters, with intervals; None unless the weight prior is
         learned.
@@ -63,12 +63,13 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
         """Draw from the posterior given data and rules.
 
         A memory-mapped `X` is read in batches, and firm rules are refined, as by
-        `OCBNNRegressor`. Hard rules are not: classes that they forbid are masked.
+        `OCBNNRegressor`. Hard rules are not refined: classes that they forbid are
+        masked.
         """
         names = names_of_rows(row_names, X)
         stream = self._begin(X, y, classes=True)
-        seen = (X, y) if stream is None else stream.seen
-        X, codes, schema, given = self._data(*seen, stream)
+        sample = (X, y) if stream is None else stream.seen
+        X, codes, schema, given = self._data(*sample, stream)
         units = self._units(X if stream is None else stream.x, schema)
         self._fit(X, codes, schema, units, given, names, stream, refine)
         return self
@@ -83,17 +84,17 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, averaged over the posterior.
 
-        Zero where a hard rule forbids a class; a class that a firm rule forbids keeps
-        what the draws give it.
+        Zero where a hard rule forbids a class; classes that a firm rule forbids keep
+        the probability that the draws give them.
         """
         X = self._checked(X)
         return self.fitted_.answering.probabilities(X)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class, of those that firm and hard rules allow.
+        """The most probable class among those that firm and hard rules allow.
 
-        Draws that each keep a firm rule may differ, and their mean probability may be
-        largest for a class that it forbids. That class is not predicted.
+        Although each draw keeps a firm rule, their mean probability may be largest for
+        a class that it forbids. That class is not predicted.
         """
         X = self._checked(X)
         return self.classes_[self.fitted_.rule_prediction(X)]
@@ -104,24 +105,24 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
         Parameters
         ----------
         ax
-            Matplotlib axes; a new figure when left out.
+            Matplotlib axes; by default, a new figure.
         along
-            Two inputs, by name or position; the first two when left out. Other
-            inputs are held at their medians.
+            Two inputs, by name or position; by default, the first two. Other inputs
+            are held at their medians.
         """
         return plot_classes(self._record(), ax, along)
 
     def sample_prior(self, X: Any, y: Any, count: int = 100) -> np.ndarray:
-        """Class probabilities of functions drawn from the rules' prior alone.
+        """Class probabilities of functions drawn from the constrained prior.
 
-        `X` and `y` name the columns and the classes, and are not learned from.
+        `X` and `y` only give the names of columns and classes.
 
         Returns
         -------
         np.ndarray
             An array of (draws, rows, classes).
         """
-        # On a copy, because a fitted model must not change by being asked.
+        # On a copy, because this must not change a fitted model.
         copy = self._copy()
         X, _, schema, _ = copy._data(X, y)
         predictive = copy._sample_prior(X, None, schema, copy._units(X, schema))
@@ -140,10 +141,10 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
             classes = stream.classes
             codes = np.searchsorted(classes, y)
         if len(classes) < 2:
-            only = str(classes[0])
+            single_class = str(classes[0])
             rows = len(y) if stream is None else stream.rows
             raise DataError(
-                f"y has one class only, {only!r}, in all of its {rows} rows. A "
+                f"y has one class only, {single_class!r}, in all of its {rows} rows. A "
                 "classifier needs at least two classes to tell apart."
             )
         name = target_names(self.outputs, original, 1)

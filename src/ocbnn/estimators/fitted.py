@@ -1,4 +1,4 @@
-"""What can be asked of every fitted estimator: thin methods over its fitted record."""
+"""Methods of every fitted estimator: a thin layer over its `FittedModel`."""
 
 import abc
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from ocbnn.saving.writing import save_model
 
 
 class FittedEstimator(Settings, BaseEstimator, abc.ABC):
-    """Questions to a fitted estimator, which `fitted_` answers."""
+    """Methods of a fitted estimator, which delegate to `fitted_`."""
 
     fitted_: FittedModel
     # Set by scikit-learn's validation.
@@ -41,13 +41,13 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
 
     @abc.abstractmethod
     def _checked(self, X: Any) -> np.ndarray:
-        """Rows of inputs as the fit knows them."""
+        """Validate rows of inputs against the fit."""
 
     def _record(self) -> FittedModel:
         check_is_fitted(self)
         return self.fitted_
 
-    # What the fit is, under the names that scikit-learn's users expect.
+    # Attributes of the fit, under scikit-learn's naming convention.
 
     @property
     def schema_(self) -> Schema:
@@ -61,7 +61,7 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
 
     @property
     def target_(self) -> Target:
-        """The log density that was drawn from."""
+        """The log density of the draws."""
         return self.fitted_.target
 
     @property
@@ -76,17 +76,17 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
 
     @property
     def verdict_(self) -> Verdict:
-        """Whether to trust them, in words."""
+        """Whether the draws can be trusted, in words."""
         return self.fitted_.verdict
 
     @property
     def held_(self) -> HardRuleRecord | None:
-        """What hard rules have cost; None without such rules."""
+        """The effect of hard rules on the draws; None without such rules."""
         return self.fitted_.held
 
     @property
     def refinement_(self) -> RefinementRecord | None:
-        """What a refinement found; None where there was none."""
+        """The record of a refinement; None if there was none."""
         return self.fitted_.refinement
 
     @property
@@ -96,19 +96,19 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
 
     @property
     def projection_(self) -> ProjectionRecord | None:
-        """What a projection onto the rules did; None where there was none."""
+        """The record of a projection onto the rules; None if there was none."""
         return self.fitted_.projection
 
-    # Whether to trust it.
+    # Diagnostics.
 
     def judge_at(self, X: Any) -> Verdict:
         """Judge the draws by the function's values at the rows of `X`."""
         return self._record().judge_at(np.asarray(X, float))
 
     def report(self) -> Report:
-        """What was fitted, whether to trust it and where not, and what to do next.
+        """A report of the fit: whether and where to trust it, and what to do next.
 
-        Print it; `to_dict()` gives the same for machines.
+        Print it, or call its `to_dict()`.
         """
         return make_report(self._record())
 
@@ -120,7 +120,7 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         output: Any = None,
         at: Any = None,
     ) -> Any:
-        """Draw whether the draws can be trusted; returns a Matplotlib figure.
+        """Plot diagnostics of the draws; returns a Matplotlib figure.
 
         Parameters
         ----------
@@ -132,8 +132,9 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         output
             The output, likewise.
         at
-            One row of inputs: where `trace` looks (where chains disagree most when
-            left out), and where `mixing` holds the other inputs (their medians).
+            One row of inputs: for `trace`, the input to show (by default, where chains
+            disagree most); for `mixing`, values of the other inputs (by default, their
+            medians).
         """
         return plot_diagnostics(self._record(), kind, along, output, at)
 
@@ -145,7 +146,7 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         Parameters
         ----------
         ax
-            Matplotlib axes; new ones when left out.
+            Matplotlib axes; by default, new ones.
 
         Raises
         ------
@@ -157,39 +158,40 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
     def to_arviz(self, X: Any = None, *, weights: bool = False) -> Any:
         """The draws for ArviZ: InferenceData of ArviZ 0.x, or a DataTree of 1.x.
 
-        Rows that the fit read from a file have no log likelihood there.
+        It has no log likelihood for rows that the fit read from a file.
 
         Parameters
         ----------
         X
-            Inputs at which the function is told; some reference inputs by default.
+            Inputs at which to include the function's values; by default, some
+            reference inputs.
         weights
-            Whether the network's weights come along.
+            Whether to include the network's weights.
         """
         rows = None if X is None else self._checked(X)
         return to_arviz(self._record(), rows, weights=weights)
 
-    # How its rules do.
+    # Rules.
 
     def check_rules(
         self, points: int = 1000, X: Any = None, y: Any = None, *, rules: Any = None
     ) -> list[RuleCheck]:
         """How well each rule holds, at fresh points of its region and on rows.
 
-        Of rows that the fit read from a file, 10,000 are looked at.
+        If the fit read its rows from a file, 10,000 of them are checked.
 
         Parameters
         ----------
         points
-            How many points of each region to look at.
+            The number of points to check in each region.
         X
-            Rows to look at instead of the training data.
+            Rows to check instead of the training data.
         y
-            What was observed there, if it was.
+            Observed outputs at these rows, if known.
         rules
-            Rules to ask about instead of the model's own, whether it was fitted
-            with them or not: text or rules, one or a list, or another fitted
-            model, whose rules are meant.
+            Rules to check instead of the model's own, whether it was fitted with
+            them or not: text or rules, one or a list, or another fitted model, for
+            its rules.
         """
         fitted = self._record()
         rows = None if X is None else self._checked(X)
@@ -204,37 +206,37 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
     def conflicts(
         self, extra: Any = (), *, refit: bool = False, evidence: Any = False
     ) -> ConflictReport:
-        """Which rules pull against the data, how hard, and at which rows.
+        """Which rules conflict with the data, how strongly, and at which rows.
 
         Parameters
         ----------
         extra
-            Rules to try out that the model was not fitted with.
+            Additional rules to try, which the model was not fitted with.
         refit
-            Fit once more for every rule, with or without it, where weighting
-            the draws that are there would only guess.
+            Fit again, with or without a rule, where reweighting the existing draws
+            would be unreliable.
         evidence
             Estimate each rule's Bayes factor: True, or an `SMC` plan.
         """
-        asked = {"refit": refit, "evidence": evidence, "progress": self.progress}
-        return conflicts(self._record(), extra, **asked)
+        options = {"refit": refit, "evidence": evidence, "progress": self.progress}
+        return conflicts(self._record(), extra, **options)
 
     def explain(self, rule: Any = None, *, refit: Any = None) -> Explanations:
-        """What a rule does: where it binds, what it removed, which rows it fights.
+        """What a rule does: where it binds, what it removed, which rows oppose it.
 
-        It compares the fit with what it would be without the rule. Where weighting the
-        draws can tell, that takes seconds; else the model is fitted again without the
-        rule, and the second fit is kept for further questions. Rules that follow from
-        other rules are named.
+        It compares the fit with a fit without the rule. Where reweighting the draws is
+        reliable, that takes seconds; otherwise the model is fitted again without the
+        rule, and the second fit is kept for later calls. Rules that follow from other
+        rules are named.
 
         Parameters
         ----------
         rule
-            Its name; every rule when left out.
+            Its name; by default, every rule.
         refit
-            True fits again for each rule, False never. Left out, it is done
-            where weights cannot be trusted, as long as all second fits together
-            take no more than two minutes.
+            True fits again for each rule, False never. By default, the model is
+            fitted again where weights cannot be trusted, as long as all second fits
+            together take no more than two minutes.
         """
         return explain(self._record(), rule, refit=refit, progress=self.progress)
 
@@ -249,7 +251,7 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         boxes: int = BOXES,
         confidence: float = CONFIDENCE,
     ) -> Certificate:
-        """Prove of each posterior draw that it keeps a rule at every input.
+        """Prove for each posterior draw that it keeps a rule at every input.
 
         The arguments are those of `ocbnn.certify`.
         """
@@ -268,7 +270,7 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
     def refine(self, refine: Any = True) -> Any:
         """Fit again to the same data, with the rules refined.
 
-        The rules begin as they were given, whatever an earlier refinement has added.
+        It starts from the rules as given, without the effects of earlier refinements.
 
         Parameters
         ----------
@@ -278,7 +280,7 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         Returns
         -------
         Any
-            The estimator, with other draws. What was done is in `refinement_`.
+            The estimator, with new draws. `refinement_` says what was done.
         """
         self.fitted_ = refine_fitted(self._record(), refine, progress=self.progress)
         return self
@@ -291,16 +293,16 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         Parameters
         ----------
         path
-            A file when the name ends in `.ocbnn`, else a folder. A model that is
-            there is replaced.
+            A file if the name ends in `.ocbnn`, else a folder. An existing model is
+            replaced.
         data
-            Keep the training data too; of rows that were read from a file, the
-            10,000 that reports look at. Without them the model predicts as
-            before, but cannot draw itself, report, check rules against the data,
-            or say what the data add to the log density.
+            Save the training data, too; if rows were read from a file, the 10,000
+            that reports use. Without them the model predicts as before, but cannot
+            plot, report, check rules against the data, or say what the data add to
+            the log density.
         leave_out
-            Settings that no file can hold, such as a network of your own.
-            Hand them over again: `ocbnn.load(path, network=...)`.
+            Settings that cannot be saved, such as your own network. Pass them again
+            when loading: `ocbnn.load(path, network=...)`.
 
         Raises
         ------

@@ -17,33 +17,33 @@ from ocbnn.saving.writing import KIND
 from ocbnn.storage import Bundle, read_bundle
 
 ESTIMATORS: dict[str, type[BaseOCBNN]] = {
-    one.__name__: one for one in (OCBNNRegressor, OCBNNClassifier)
+    kind.__name__: kind for kind in (OCBNNRegressor, OCBNNClassifier)
 }
-_MOST_NAME, _MOST_SAID = 5000, 1000
+_MOST_NAME, _MOST_SHOWN = 5000, 1000
 
 
 def load(path: Any, **settings: Any) -> Any:
-    """Read a model that `save` wrote. Nothing in the file is run.
+    """Load a model that `save` wrote. Nothing in the file is executed.
 
     Parameters
     ----------
     path
         The file or folder, or the folder of an `ocbnn fit`.
     **settings
-        What was left out when it was saved, such as `network=...`.
+        Settings that were left out when it was saved, such as `network=...`.
 
     Raises
     ------
     StorageError
-        When the file is missing, damaged or no model, or needs a setting
+        When the file is missing, damaged or not a model, or needs a setting
         that was left out.
     """
-    path = _of_fit(Path(path))
+    path = _model_path(Path(path))
     bundle = read_bundle(path)
     document = bundle.document
     if document.get("kind") != KIND:
         raise StorageError(
-            f"{path} is a bundle of ocbnn, but no model: it holds "
+            f"{path} is a bundle of ocbnn, but not a model: it holds "
             f"{str(document.get('kind'))[:60]!r}."
         )
     _check_given(path, document, settings)
@@ -58,41 +58,41 @@ def load(path: Any, **settings: Any) -> Any:
         ArithmeticError,
         RecursionError,
     ) as error:
-        raise StorageError(f"{path} cannot be loaded: {_said(error)}") from error
+        raise StorageError(f"{path} cannot be loaded: {_reason(error)}") from error
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         missing = shorten(str(error))
         return f"{missing} is missing. Take the file from a backup, or save again."
-    # An error may quote what the file says, which may be of any length.
-    return shorten(str(error), _MOST_SAID)
+    # An error may quote text from the file, which can be of any length.
+    return shorten(str(error), _MOST_SHOWN)
 
 
-def _check_given(path: Any, document: dict[str, Any], given: dict[str, Any]) -> None:
-    left = document.get("left_out")
-    left = left if isinstance(left, list) else []
-    for name in left:
+def _check_given(path: Any, document: dict[str, Any], settings: dict[str, Any]) -> None:
+    left_out = document.get("left_out")
+    left_out = left_out if isinstance(left_out, list) else []
+    for name in left_out:
         if not isinstance(name, str) or len(name) > _MOST_NAME:
             raise StorageError(
                 f"{path} cannot be loaded: 'left_out' holds names of settings, got "
                 f"{shorten(repr(name), 40)}. Take the file from a backup."
             )
-        if name not in given:
+        if name not in settings:
             raise StorageError(
-                f"{path} was saved without the setting {name!r}. Hand it over: "
+                f"{path} was saved without the setting {name!r}. Pass it: "
                 f"ocbnn.load(path, {name}=...)."
             )
-    for name in given:
-        if name not in left:
+    for name in settings:
+        if name not in left_out:
             raise StorageError(
-                f"{name!r} is part of the file, so it cannot be handed over as well. "
-                f"To change it, load the model and write set_params({name}=...)."
+                f"{name!r} is part of the file, so it cannot be passed as well. To "
+                f"change it, load the model and write set_params({name}=...)."
             )
 
 
-def _of_fit(path: Path) -> Path:
-    """The model in the folder of a fit, which holds much else; else the path itself."""
+def _model_path(path: Path) -> Path:
+    """The path of the model if `path` is the folder of a fit, else the path itself."""
     if not (path / "run.json").is_file():
         return path
     if not (path / "model.ocbnn").is_file():
@@ -103,7 +103,7 @@ def _of_fit(path: Path) -> Path:
     return path / "model.ocbnn"
 
 
-def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
+def _model(bundle: Bundle, left_out: dict[str, Any]) -> Any:
     document, arrays = bundle.document, bundle.arrays
     name = document["estimator"]
     if not isinstance(name, str) or name not in ESTIMATORS:
@@ -121,7 +121,7 @@ def _model(bundle: Bundle, given: dict[str, Any]) -> Any:
             StorageWarning,
         )
     settings = read_settings(document, arrays)
-    model = ESTIMATORS[name](**settings, **given)
+    model = ESTIMATORS[name](**settings, **left_out)
     fitted = read_model(bundle, model.get_params(deep=False), model._assemble)
     model.n_features_in_ = len(fitted.schema.inputs)
     if fitted.given.columns is not None:

@@ -34,9 +34,10 @@ from ocbnn.predictive.predictive import Limits
 from ocbnn.priors.rulebook import bind_rules
 from ocbnn.rules import BoundRule, Schema, output_limits
 
-# Typical noise before any data: a tenth of the outputs' spread, give or take e-fold.
+# The prior of the noise: a median of a tenth of the outputs' spread, and a standard
+# deviation of its logarithm.
 _NOISE_SHARE, _NOISE_SPREAD = 0.1, 1.0
-# Hidden units of the network that noise varies by.
+# Hidden units of the network for varying noise.
 _NOISE_UNITS = 5
 
 
@@ -50,7 +51,7 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         Rules as objects or text, one or a list. Names are the columns of a data
         frame; without names, inputs are `x` (or `x0`, `x1`, …) and outputs `y`.
     rules_by
-        How rules are obeyed. `prior`: they are multiplied into the prior, as in the
+        How rules are enforced. `prior`: they are multiplied into the prior, as in the
         paper. `projection`: draws are made without them, and each is then moved to
         the nearest function that obeys; `projection_` says how far.
     inputs
@@ -60,7 +61,7 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
     choices
         Groups of inputs, by name or position, of which exactly one is 1: the
         values of a category, `[["clinic=east", "clinic=north"]]`. Points of rules,
-        searches and proofs then choose one, and never half of each.
+        searches and proofs then have exactly one of them.
     hidden
         Units of each hidden layer.
     activation
@@ -71,34 +72,34 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         `fan-in`, `isotropic` (the paper's), or `learned`: a scale for each layer and
         a relevance for each input. `LearnedScales(...)` sets their hyperpriors.
     weight_scale
-        Its standard deviation; of scales that are learned, their median.
+        The prior's standard deviation; for learned scales, their median.
     noise
         Standard deviation of an observation in the units of `y`, one for all
         outputs or a list with one for each; `infer` learns it, and `varies` learns
         how it depends on the inputs.
     truncate
-        Observations, too, lie within the limits that rules without a region
-        set for single outputs. Without it those rules bind the function alone.
+        Whether observations, too, lie within the limits that rules without a region
+        set for single outputs. Otherwise those rules restrict the function only.
     standardize
         Work on standardised columns. Rules stay in your units.
     scales
-        Inputs with a scale of their own instead of mean and spread: where
-        it begins and one step of it, `{"mean_bp": (65, 1)}`. Functions may turn
-        within a few steps of where it begins; write it for an input at whose edge
-        a rule begins and data lie near.
+        Origin and step of some inputs, used instead of mean and spread:
+        `{"mean_bp": (65, 1)}`. Functions can change sharply within a few steps of the
+        origin; use it where a rule begins at a threshold of an input and data are
+        close to it.
     inference
         "auto", the name of an algorithm ("nuts", "smc", "svgd" and others),
         or a plan with settings. What "auto" chose, and why, is in `choice_`.
     batch_size
-        Rows per step, for algorithms that take batches (`svgd` and others);
-        all when left out, and 512 of rows in a file.
+        Rows per step, for algorithms that take batches (`svgd` and others); by
+        default all rows, or 512 if they are in a file.
     random_state
-        Seed.
+        The seed.
     progress
         True, False, or `auto`: a bar on a terminal.
     checkpoint
-        A folder to save the run in as it goes. The same fit with the same
-        folder goes on where it was, after a crash or Ctrl-C, to the same draws.
+        A folder to save the run in. After a crash or Ctrl-C, the same fit with the
+        same folder continues from there and ends with the same draws.
     devices
         How many of JAX's devices to use, or which: a number, "all", "cpu",
         "gpu", or a list. Draws and predictions are the same within rounding.
@@ -108,23 +109,23 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
     draws_
         The posterior draws.
     verdict_
-        Whether to trust them, in words.
+        Whether the draws can be trusted, in words.
     rules_
         The rules, bound to columns.
     target_
-        The log density they were drawn from.
+        The log density of the draws.
     refinement_
-        What a refinement of the rules found; None where there was none.
+        The record of a refinement; None if there was none.
     projection_
-        What a projection of the draws onto the rules did; None where there was none.
+        The record of a projection onto the rules; None if there was none.
     noise_
         Every draw's noise, an array of (draws, outputs) in the units of `y`;
         None when it varies, for which see `sample_noise`.
     limits_
-        Least and greatest observation of each output; None without `truncate`.
+        Lower and upper limits of each output's observations; None without `truncate`.
     held_
-        What rules of `strength="hard"` have cost: how many draws keep them, and
-        what those are worth. None without such rules.
+        The effect of rules of `strength="hard"`: how many draws keep them, and their
+        effective sample size. None without such rules.
     relevance_
         How much each input matters, with intervals; None unless the weight prior is
         learned.
@@ -153,8 +154,8 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
     ) -> "OCBNNRegressor":
         """Draw from the posterior given data and rules.
 
-        When `X` is a memory-mapped file, as `np.load(path, mmap_mode="r")` gives, and
-        `inference` takes batches, rows are read as they are needed: docs/scaling.md.
+        If `X` is a memory-mapped file, as from `np.load(path, mmap_mode="r")`, and
+        `inference` takes batches, rows are read when needed: see docs/scaling.md.
 
         Parameters
         ----------
@@ -163,19 +164,19 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         y
             Outputs.
         refine
-            Look for inputs at which draws break rules, and fit again with the
-            rules felt there: True, a number of rounds, or a `Refinement`. Left
-            out, rules with `strength="firm"` or `"hard"` are refined; False
-            leaves them as they are. What was done is in `refinement_`. With
+            Search for inputs at which draws violate rules, and fit again with the
+            rules evaluated there: True, a number of rounds, or a `Refinement`. By
+            default, rules with `strength="firm"` or `"hard"` are refined; False
+            refines none. `refinement_` says what was done. With
             `rules_by="projection"` it says how often draws are searched and moved.
         row_names
-            What rows are called in reports and errors. Left out, a data
-            frame's index, or numbers counted from 0.
+            Names of the rows in reports and errors. By default, a data frame's index,
+            or numbers counted from 0.
         """
         names = names_of_rows(row_names, X)
         stream = self._begin(X, y, classes=False)
-        seen = (X, y) if stream is None else stream.seen
-        X, Y, schema, given = self._data(*seen, must_vary=stream is None)
+        sample = (X, y) if stream is None else stream.seen
+        X, Y, schema, given = self._data(*sample, must_vary=stream is None)
         if self.truncate:
             limits = self._limits(schema, bind_rules(self.rules, schema))
             blocks = [(0, Y)] if stream is None else stream.Y.blocks()
@@ -192,7 +193,7 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
 
     @property
     def limits_(self) -> Limits | None:
-        """Least and greatest observation of each output; None without `truncate`."""
+        """Lower and upper limits of observations; None without `truncate`."""
         return self.fitted_.limits
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -200,11 +201,11 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
 
         The standard deviation is that of a new observation: the spread of the draws
         and the noise together. With `truncate` the mean, too, is that of an
-        observation, which leans away from a limit that is near. Where a hard rule
-        speaks, an observation lies where the rule allows, and so does what is
-        returned: the mean, or where that is forbidden the mean of the likeliest part.
-        Where the mean breaks a firm rule, what is returned is the mean of those draws
-        that keep it, on the side on which most of them are.
+        observation, which is shifted away from a nearby limit. Where a hard rule
+        applies, observations and predictions obey it: the prediction is the mean, or
+        if that is forbidden, the mean of the likeliest allowed part. Where the mean
+        violates a firm rule, the prediction is the mean of the draws that keep it, on
+        the side where most of them are.
         """
         X = self._checked(X)
         mean, sd = self.fitted_.answering.mean_and_sd(X)
@@ -223,7 +224,7 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         level
             The share of probability inside.
         observation
-            Of a new observation; with False, of the function itself.
+            Whether the interval is for a new observation, or for the function itself.
         """
         _check_level(level)
         X = self._checked(X)
@@ -235,8 +236,8 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
     def predict_summary(self, X: Any, level: float = 0.95) -> Summary:
         """Mean, standard deviation and interval of a new observation.
 
-        The same numbers as those of `predict` and `predict_interval`, in half the time
-        for many rows.
+        The same numbers as `predict` and `predict_interval` give, in half the time for
+        many rows.
 
         Parameters
         ----------
@@ -252,9 +253,9 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         """
         _check_level(level)
         X = self._checked(X)
-        found = self.fitted_.answering.summary(X, level)
-        found = found._replace(mean=self.fitted_.settled(X, found.mean))
-        return Summary(*map(self._as_given, found))
+        summary = self.fitted_.answering.summary(X, level)
+        summary = summary._replace(mean=self.fitted_.settled(X, summary.mean))
+        return Summary(*map(self._as_given, summary))
 
     def sample_noise(self, X: Any, count: int = 100) -> np.ndarray:
         """The noise around functions drawn from the posterior, at the rows of `X`.
@@ -262,14 +263,14 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         Returns
         -------
         np.ndarray
-            Standard deviations, for the functions and in the shape that
-            `sample_functions` gives.
+            Standard deviations, for the functions of `sample_functions` and in their
+            shape.
         """
         sds = self.fitted_.answering.noise_at(self._checked(X), count)
         return sds[..., 0] if sds.shape[-1] == 1 else sds
 
     def sample_slopes(self, X: Any, *along: Any, count: int = 100) -> np.ndarray:
-        """How fast functions drawn from the posterior change, at the rows of `X`.
+        """Slopes of functions drawn from the posterior, at the rows of `X`.
 
         Parameters
         ----------
@@ -278,7 +279,7 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         along
             The input's name or position; two of them for the second derivative.
         count
-            How many functions, the same as `sample_functions` draws.
+            The number of functions, which are those of `sample_functions`.
 
         Returns
         -------
@@ -292,8 +293,8 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
             )
         X = self._checked(X)
         names = self.fitted_.schema.inputs
-        places = tuple(sorted(column_index(one, names, "input") for one in along))
-        values = self.fitted_.answering.slopes(X, [places], count)[places]
+        columns = tuple(sorted(column_index(name, names, "input") for name in along))
+        values = self.fitted_.answering.slopes(X, [columns], count)[columns]
         return values[..., 0] if values.shape[-1] == 1 else values
 
     def plot(
@@ -304,30 +305,30 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         Parameters
         ----------
         ax
-            Matplotlib axes; a new figure when left out.
+            Matplotlib axes; by default, a new figure.
         along
-            The input's name or position; the first when left out. Other inputs
-            are held at their medians.
+            The input's name or position; by default, the first. Other inputs are held
+            at their medians.
         output
-            The output's name or position; the first when left out.
+            The output's name or position; by default, the first.
         shown
-            How many single functions to draw as well.
+            The number of single functions to draw as well.
         """
         return plot_functions(self._record(), ax, along, output, shown)
 
     def sample_prior(self, X: Any, y: Any = None, count: int = 100) -> np.ndarray:
-        """Functions drawn from the rules' prior alone, at the rows of `X`.
+        """Functions drawn from the constrained prior, at the rows of `X`.
 
-        See what rules imply before data have a say. `X` names the columns; `X` and `y`
-        set the units when columns are standardised, and are not learned from.
+        They show what rules imply without data. `X` gives the columns' names; `X` and
+        `y` only set the units if columns are standardised.
         """
-        given = np.zeros(len(X)) if y is None else y
-        # On a copy, because a fitted model must not change by being asked.
+        outputs = np.zeros(len(X)) if y is None else y
+        # On a copy, because this must not change a fitted model.
         copy = self._copy()
-        checked, Y, schema, _ = copy._data(X, given, must_vary=False)
-        known = None if y is None else Y
-        units = self._units(checked, known, schema)
-        predictive = copy._sample_prior(checked, known, schema, units)
+        checked, Y, schema, _ = copy._data(X, outputs, must_vary=False)
+        measured = None if y is None else Y
+        units = self._units(checked, measured, schema)
+        predictive = copy._sample_prior(checked, measured, schema, units)
         values = predictive.functions(checked, count)
         return values[..., 0] if values.shape[-1] == 1 else values
 
@@ -372,7 +373,7 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         return low, high
 
     def _noise(self, units: Units, outputs: int) -> Gaussian:
-        # In standard units; without them, outputs are taken to be of order one.
+        # In standard units; without them, outputs are assumed to be of order one.
         typical = jnp.full((outputs,), _NOISE_SHARE)
         if isinstance(self.noise, str) and self.noise == "infer":
             return GaussianNoise(typical, _NOISE_SPREAD, known=False)

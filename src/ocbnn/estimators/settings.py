@@ -1,4 +1,4 @@
-"""The settings that every estimator has, declared once."""
+"""The settings that all estimators share, declared once."""
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
@@ -21,12 +21,12 @@ RulesBy: TypeAlias = Literal["prior", "projection"]
 Whole: TypeAlias = int | np.integer
 
 
-# Types are for readers and editors. What cannot be is answered by `fit`, in sentences
-# of its own, and scikit-learn wants a constructor that takes everything.
+# Types are for readers and editors only. `fit` raises errors for wrong values, because
+# scikit-learn requires constructors to accept everything.
 @no_type_check
 @dataclasses.dataclass(eq=False, repr=False)
 class Settings:
-    """A constructor that stores its arguments, as scikit-learn asks for."""
+    """A constructor that stores its arguments, as scikit-learn requires."""
 
     rules: str | Rule | Sequence[str | Rule] = ()
     _: dataclasses.KW_ONLY

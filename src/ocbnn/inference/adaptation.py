@@ -1,12 +1,12 @@
 """Learning the step size and the scale of each direction during warm-up.
 
-Nesterov's dual averaging steers the step size to a wanted acceptance rate, over windows
+Nesterov's dual averaging steers the step size to a target acceptance rate, over windows
 that double in length, as in Hoffman and Gelman (2014) and in Stan's reference manual.
 
 The scale of a direction is the spread of positions divided by that of slopes, after
 Seyboldt, Carlson and Carpenter (2026, "Preconditioning Hamiltonian Monte Carlo by
 minimizing Fisher divergence"). For a normal density this is the variance, which slopes
-tell sooner; on the paper's first figure a leapfrog step gives 1.4 times as many
+estimate sooner; on the paper's first figure a leapfrog step gives 1.4 times as many
 effective draws as with the variance of positions (median of six seeds).
 """
 
@@ -24,14 +24,14 @@ FAST, SLOW, WINDOW_END, LAST = 0, 1, 2, 3
 
 
 class Tuning(NamedTuple):
-    """What a Hamiltonian kernel needs to know of the target's shape."""
+    """Step size and inverse mass of a Hamiltonian kernel."""
 
     step_size: Float[Array, ""]
     inverse_mass: Vector
 
 
 class Moments(NamedTuple):
-    """Mean and variance of what one window has seen, as it comes in."""
+    """Running mean and variance over one window."""
 
     mean: Vector
     squares: Vector
@@ -39,7 +39,7 @@ class Moments(NamedTuple):
 
 
 class AdaptationState(NamedTuple):
-    """What adaptation has seen so far."""
+    """The running averages of adaptation."""
 
     log_step: Float[Array, ""]
     log_step_average: Float[Array, ""]
@@ -51,11 +51,11 @@ class AdaptationState(NamedTuple):
 
 
 def start_adaptation(tuning: Tuning) -> AdaptationState:
-    """An empty memory around a first guess of the step size."""
+    """An empty memory around an initial step size."""
     zero = jnp.zeros((), tuning.step_size.dtype)
     log_step = jnp.log(tuning.step_size)
-    centre, none = log_step + jnp.log(10.0), no_moments(tuning.inverse_mass)
-    return AdaptationState(log_step, log_step, zero, centre, zero, none, none)
+    centre, empty = log_step + jnp.log(10.0), no_moments(tuning.inverse_mass)
+    return AdaptationState(log_step, log_step, zero, centre, zero, empty, empty)
 
 
 def adapt(
@@ -76,7 +76,7 @@ def adapt(
     )
     memory = choose(stage == FAST, memory, learned)
 
-    # Both are drawn towards the same while little was seen, and their ratio to one.
+    # Both are shrunk to the same value in short windows, so their ratio is near one.
     inverse_mass = jnp.sqrt(variances(memory.moments) / variances(memory.slopes))
     renewed = start_adaptation(Tuning(jnp.exp(memory.log_step), inverse_mass))
     ends = stage == WINDOW_END
@@ -101,7 +101,7 @@ def schedule(moves: int) -> Int[np.ndarray, " moves"]:
         begin, end, window = 75, 50, 25
     start, stop = begin, moves - end
     while start < stop:
-        # A last window too short to double again takes what is left.
+        # A last window that is too short to double again takes all remaining moves.
         finish = start + window if start + 3 * window <= stop else stop
         stages[start:finish] = SLOW
         stages[finish - 1] = WINDOW_END
@@ -112,11 +112,11 @@ def schedule(moves: int) -> Int[np.ndarray, " moves"]:
 
 
 def _average_step(
-    memory: AdaptationState, acceptance: Scalar, wanted: float
+    memory: AdaptationState, acceptance: Scalar, target: float
 ) -> AdaptationState:
     moves = memory.moves + 1.0
     share = 1.0 / (moves + 10.0)
-    error = (1.0 - share) * memory.error_average + share * (wanted - acceptance)
+    error = (1.0 - share) * memory.error_average + share * (target - acceptance)
     log_step = memory.centre - jnp.sqrt(moves) / 0.05 * error
     forget = moves**-0.75
     average = forget * log_step + (1.0 - forget) * memory.log_step_average
@@ -134,19 +134,19 @@ def no_moments(like: Vector) -> Moments:
 
 def add_moment(moments: Moments, position: Vector) -> Moments:
     """One more position (Welford's recurrence)."""
-    seen = moments.seen + 1.0
+    count = moments.seen + 1.0
     gap = position - moments.mean
-    mean = moments.mean + gap / seen
-    return Moments(mean, moments.squares + gap * (position - mean), seen)
+    mean = moments.mean + gap / count
+    return Moments(mean, moments.squares + gap * (position - mean), count)
 
 
 def variances(moments: Moments) -> Vector:
-    """The window's variances, drawn towards a small one while little was seen."""
+    """The window's variances, shrunk towards a small value in short windows."""
     plain = moments.squares / jnp.maximum(moments.seen - 1.0, 1.0)
     weight = moments.seen / (moments.seen + 5.0)
     return weight * plain + (1.0 - weight) * 1e-3
 
 
 def choose(condition: Array, yes: Any, no: Any) -> Any:
-    """One of two pytrees of the same structure."""
+    """Select one of two pytrees of the same structure."""
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)

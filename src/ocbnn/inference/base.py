@@ -1,8 +1,8 @@
-"""What inference asks of a log density, and what it offers to a driver.
+"""The interfaces of inference: log densities, plans and algorithms.
 
-A `Plan` is what a person writes down: an algorithm's settings and how long to run it. A
-plan meets a log density and becomes an `Algorithm`, whose `init`, `step` and `emit` are
-pure functions. Algorithms never loop over steps; `inference.driver` does.
+A `Plan` is what the user writes: an algorithm's settings and how long to run it. Bound
+to a log density it becomes an `Algorithm`, whose `init`, `step` and `emit` are pure
+functions. Algorithms never loop over steps; `inference.driver` does.
 """
 
 import abc
@@ -20,7 +20,7 @@ from ocbnn.errors import SettingError
 
 @runtime_checkable
 class LogDensity(Protocol):
-    """The one thing an algorithm sees. `ocbnn.posterior.Target` is one."""
+    """All that an algorithm sees of a model. `ocbnn.posterior.Target` is one."""
 
     def logdensity(self, position: Position) -> Scalar:
         """The exact log density, up to a constant."""
@@ -31,11 +31,11 @@ class LogDensity(Protocol):
         ...
 
     def split(self, position: Position) -> tuple[Scalar, Scalar]:
-        """Two summands of it: the first is the density `initial` draws from."""
+        """Two summands of it: the first is the density that `initial` samples."""
         ...
 
     def initial(self, key: RandomKey) -> Position:
-        """A place to start."""
+        """A starting position."""
         ...
 
     def shapes(self) -> Position:
@@ -43,11 +43,11 @@ class LogDensity(Protocol):
         ...
 
     def parts(self, position: Position) -> dict[str, Scalar]:
-        """The named summands, to say which one went wrong."""
+        """The named summands, so that errors can name the faulty one."""
         ...
 
 
-# What a plan has of these stands in memory together; of the others, one after another.
+# These counts of a plan are in memory at the same time; others run one after another.
 _AT_ONCE = ("chains", "particles", "members", "draws")
 _MOST_AT_ONCE, _MOST_IN_TURN = 10_000_000, 1_000_000_000
 
@@ -61,11 +61,11 @@ class Algorithm(eqx.Module):
 
     @abc.abstractmethod
     def step(self, key: RandomKey, state: Any) -> tuple[Any, Any]:
-        """One move, and a named tuple of numbers that a person needs to judge it."""
+        """One move, and a named tuple of numbers that describe it to the user."""
 
     @abc.abstractmethod
     def emit(self, key: RandomKey, state: Any) -> Position:
-        """The positions a state stands for, stacked along a first axis."""
+        """The positions of a state, stacked along a first axis."""
 
     def warmup(
         self, key: RandomKey, state: Any, index: Int[Array, ""]
@@ -79,7 +79,7 @@ class Algorithm(eqx.Module):
 
 
 class StartedAlgorithm(Algorithm):
-    """A chain that can be told where to start, so that others may find the place."""
+    """A chain that accepts a starting position, such as an ensemble's member."""
 
     @abc.abstractmethod
     def init_at(self, key: RandomKey, position: Position) -> Any:
@@ -99,7 +99,7 @@ class Plan(abc.ABC):
     draws
         How often positions are kept, per chain.
     thin
-        Moves between one kept draw and the next.
+        Moves per kept draw.
     """
 
     chains: int = 4
@@ -111,15 +111,15 @@ class Plan(abc.ABC):
     is_chain: ClassVar[bool] = True
     # Whether draws come from the exact posterior in the long run.
     is_exact: ClassVar[bool] = True
-    # Whether every step sees a batch of rows and fresh points.
+    # Whether every step uses a batch of rows and fresh points.
     is_batched: ClassVar[bool] = False
-    # Whether a state in the middle of the warm-up is worth seeing, and worth keeping
-    # when the run is stopped there: particles or a population on their way.
+    # Whether states during the warm-up can be shown, and kept if the run is stopped
+    # there: particles, or a population.
     is_anytime: ClassVar[bool] = False
-    # Whether the warm-up has as many moves as it says, so that the remaining time can
-    # be estimated.
+    # Whether the number of warm-up moves is known, so that the remaining time can be
+    # estimated.
     is_counted: ClassVar[bool] = True
-    # What an approximation may get wrong, for verdicts; nothing for exact samplers.
+    # What an approximation may get wrong, for verdicts; empty for exact samplers.
     caution: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
@@ -127,12 +127,12 @@ class Plan(abc.ABC):
 
     @property
     def width(self) -> int:
-        """How many positions one chain moves together."""
+        """The number of positions that one chain moves together."""
         return 1
 
     @property
     def label(self) -> str:
-        """The algorithm's name for people."""
+        """The algorithm's name in messages."""
         return type(self).__name__
 
     @abc.abstractmethod
@@ -140,26 +140,26 @@ class Plan(abc.ABC):
         """The algorithm for this log density."""
 
 
-def check_counts(plan: Plan, **least: int) -> None:
-    """Refuse counts that are not whole numbers, too small, or beyond any machine."""
-    for name, minimum in least.items():
+def check_counts(plan: Plan, **minima: int) -> None:
+    """Raise an error for counts that are not whole numbers, too small or too large."""
+    for name, minimum in minima.items():
         value = getattr(plan, name)
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole or value < minimum:
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if not is_whole or value < minimum:
             raise SettingError(
                 f"{plan.label}({name}=...) must be a whole number of at least "
                 f"{minimum}, got {value!r}."
             )
-        most = _MOST_AT_ONCE if name in _AT_ONCE else _MOST_IN_TURN
-        if value > most:
+        maximum = _MOST_AT_ONCE if name in _AT_ONCE else _MOST_IN_TURN
+        if value > maximum:
             raise SettingError(
-                f"{plan.label}({name}=...) must be at most {most:,}, got "
+                f"{plan.label}({name}=...) must be at most {maximum:,}, got "
                 f"{min(value, 10**300):.3g}."
             )
 
 
 def check_positive(plan: Plan, *names: str) -> None:
-    """Refuse settings that must be finite numbers above zero."""
+    """Raise an error for settings that are not finite numbers above zero."""
     for name in names:
         value = getattr(plan, name)
         if not isinstance(value, (int, float)) or not 0 < value < float("inf"):
@@ -169,7 +169,7 @@ def check_positive(plan: Plan, *names: str) -> None:
 
 
 def check_share(plan: Plan, *names: str) -> None:
-    """Refuse settings that must lie between zero and one."""
+    """Raise an error for settings that do not lie between zero and one."""
     check_positive(plan, *names)
     for name in names:
         value = getattr(plan, name)
@@ -186,11 +186,11 @@ def batched_initial(target: LogDensity, key: RandomKey, count: int) -> Position:
 
 
 def check_one_of(plan: Plan, **choices: tuple[str, ...]) -> None:
-    """Refuse words that are not known."""
-    for name, known in choices.items():
+    """Raise an error for values that are not among some words."""
+    for name, words in choices.items():
         value = getattr(plan, name)
-        if value not in known:
+        if value not in words:
             raise SettingError(
                 f"{plan.label}({name}=...) must be one of "
-                f"{', '.join(map(repr, known))}, got {value!r}."
+                f"{', '.join(map(repr, words))}, got {value!r}."
             )

@@ -1,4 +1,4 @@
-"""One chain: where it is, what it has kept, and what of that is on disk."""
+"""One chain: its state, its progress, its samples, and how they are saved."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference.base import Plan
 from ocbnn.inference.chain_samples import ChainSamples
-from ocbnn.inference.record import ChainRecord, Place, Shapes
+from ocbnn.inference.record import ChainProgress, ChainRecord, Shapes
 
 
 class Chain:
-    """A chain's state, how far it has come, and what it has kept."""
+    """A chain's state, progress and samples."""
 
     def __init__(
         self,
@@ -22,39 +22,41 @@ class Chain:
         self._plan, self.key, self._record = plan, key, record
         self.start = start  # None: the algorithm chooses
         self.state: Any = None
-        self.place = Place()
-        self.kept = ChainSamples()
+        self.progress = ChainProgress()
+        self.samples = ChainSamples()
 
     def resume(self, shapes: Callable[[], Shapes]) -> None:
-        """Go back to what was saved, if anything was."""
+        """Restore what was saved, if anything was."""
         if self._record is None:
             return
-        found = self._record.load(shapes)
-        if found is not None:
-            self.state, self.place, self.kept = found
+        saved = self._record.load(shapes)
+        if saved is not None:
+            self.state, self.progress, self.samples = saved
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing is left to draw."""
-        return self.place.drawn >= self._plan.draws
+        """Whether all draws are done."""
+        return self.progress.drawn >= self._plan.draws
 
     @property
     def moves(self) -> int:
-        """Moves and draws done, as progress counts them."""
+        """Moves and draws done, as progress reports count them."""
         warmup = self._plan.warmup
-        return (warmup if self.place.is_warm else self.place.warmed) + self.place.drawn
+        return (
+            warmup if self.progress.is_warm else self.progress.warmed
+        ) + self.progress.drawn
 
     @property
     def wants_saving(self) -> bool:
-        """Whether it was saved long enough ago."""
+        """Whether it is time to save again."""
         return self._record is not None and self._record.is_due()
 
     @property
     def is_recorded(self) -> bool:
-        """Whether it is saved at all."""
+        """Whether it is saved to disk."""
         return self._record is not None
 
     def save(self) -> None:
-        """Write down where the chain is."""
+        """Save the chain to disk."""
         if self._record is not None:
-            self._record.save(self.state, self.place, self.kept)
+            self._record.save(self.state, self.progress, self.samples)

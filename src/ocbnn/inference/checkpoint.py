@@ -1,4 +1,4 @@
-"""The saving of one run: a folder, an interval, and what to say when it fails."""
+"""Saving one run: its folder, the interval, and warnings when saving fails."""
 
 import contextlib
 import os
@@ -18,65 +18,65 @@ from ocbnn.storage.files import explained
 
 
 class Checkpoint:
-    """The saving of one run, shared by its chains."""
+    """Where and when a run is saved, shared by its chains."""
 
     def __init__(self, folder: RunFolder, every: float) -> None:
         self.folder, self.every = folder, every
-        # Of processes that share a run, one writes; all read.
-        self.is_ours = is_first()
+        # When processes share a run, one of them writes; all read.
+        self.is_writer = is_first()
         self.before, self._started = 0.0, time.monotonic()
         self._unsaved: set[Path] = set()
         self._mending = threading.Lock()
         self._trouble: str | None = None
-        self._told = False
+        self._has_warned = False
 
     @property
     def seconds(self) -> float:
-        """Time spent on the run until now, that of earlier processes included."""
+        """Time spent on the run so far, including earlier processes."""
         return self.before + time.monotonic() - self._started
 
     def open(self) -> None:
-        """Take the folder.
+        """Lock the folder and check what it holds.
 
         Raises
         ------
         CheckpointError
             When it holds something else, or is in use.
         """
-        if not self.is_ours:
+        if not self.is_writer:
             return
         try:
             self.folder.open()
         except StorageError as error:
             self._trouble = str(error)
 
-    def spent(self, seconds: float) -> None:
-        """Hear how long earlier processes took until a state was saved."""
+    def add_seconds(self, seconds: float) -> None:
+        """Note how long earlier processes took until a state was saved."""
         self.before = max(self.before, seconds)
 
     def prepare(self, chain: Path) -> None:
-        """Make the folders, where that was not possible so far."""
+        """Create the folders, if that was not possible so far."""
         if not self.folder.is_ready:
-            # Only after trouble at the start, so chains hardly ever meet here.
+            # Only after a failure at the start, so chains rarely wait here.
             with self._mending:
                 self.folder.prepare()
         with explained(chain, "written to"):
             chain.mkdir(exist_ok=True)
 
-    def succeeded(self, chain: Path) -> None:
-        """Hear that all of a chain is on disk."""
+    def mark_saved(self, chain: Path) -> None:
+        """Record that all of a chain is on disk."""
         self._unsaved.discard(chain)
 
-    def failed(self, chain: Path, error: Exception) -> None:
+    def mark_failed(self, chain: Path, error: Exception) -> None:
         """Record that a chain could not be written."""
         self._unsaved.add(chain)
         self._trouble = self._trouble or str(error)
 
-    def tell(self) -> None:
-        """Warn, once, that something could not be written. For the main thread."""
-        if self._trouble is None or self._told:
+    def warn_once(self) -> None:
+        """Warn, once, that something could not be written. Call in the main thread."""
+        if self._trouble is None or self._has_warned:
             return
-        self._told = True
+        self._has_warned = True
         warn(
             f"the run could not be saved: {self._trouble} It goes on in memory, and "
             f"saving is tried again every {self.every:g} seconds. Make room, or let "
@@ -84,12 +84,12 @@ class Checkpoint:
             CheckpointWarning,
         )
 
-    def farewell(self, stopped: bool) -> str:
-        """What a person should know of the folder at the end; nothing if all is well.
+    def closing_note(self, stopped: bool) -> str:
+        """What the user should know about the folder at the end; empty if all is well.
 
-        Whatever was left in memory alone is a warning.
+        Warns if anything is in memory only.
         """
-        self.tell()
+        self.warn_once()
         path = self.folder.path
         if self._unsaved:
             warn(
@@ -110,7 +110,7 @@ def open_checkpoint(
     key: RandomKey,
     starts: Position | None = None,
 ) -> Iterator["Checkpoint | None"]:
-    """The saving of this run in a folder; None without one.
+    """Open the folder that a run is saved in; None without a folder.
 
     Raises
     ------

@@ -49,9 +49,9 @@ class Choice:
     plan
         The algorithm and its settings.
     reason
-        Why this one, in a sentence; empty where a person chose.
+        Why this one, in a sentence; empty if the user chose it.
     batch_size
-        Rows per step that go with it; all when None.
+        Rows per step; None for all rows.
     """
 
     plan: Plan
@@ -62,7 +62,7 @@ class Choice:
 def choose(
     inference: object, *, rows: int, weights: int, has_sides: bool = False
 ) -> Choice:
-    """The plan that `inference` names, or the one that suits the size of the problem.
+    """The plan that `inference` names, or one that suits the size of the problem.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ def choose(
     weights
         Weights of the network.
     has_sides
-        Whether a rule leaves room on several sides.
+        Whether a rule allows outputs on several sides of a forbidden part.
 
     Raises
     ------
     SettingError
-        When it is neither.
+        When `inference` is neither.
     """
     if isinstance(inference, Plan):
         return Choice(inference)
@@ -100,33 +100,33 @@ def _by_size(rows: int, weights: int, has_sides: bool) -> Choice:
     if work <= _SMALL and has_sides:
         return Choice(
             SMC(),
-            f"A rule leaves room on several sides, between which chains cannot cross; "
-            f"{size} are few enough for SMC, which keeps all of them.",
+            f"A rule allows outputs on several sides, and chains cannot cross between "
+            f"them; {size} are few enough for SMC, which explores all sides.",
         )
     if work <= _SMALL:
         return Choice(
             WarmStart(sampler=NUTS()),
-            f"{size} are few enough for NUTS, which is exact; each chain starts from "
-            "the member of an ensemble.",
+            f"{size} are few enough for NUTS, which is exact; each chain starts from a "
+            "member of an ensemble.",
         )
-    sides = (
-        " A rule leaves room on several sides: each chain stays on its own, so do not "
-        "rely on how many draws are where." * has_sides
+    side_note = (
+        " A rule allows outputs on several sides: each chain stays on one, so do not "
+        "rely on the share of draws on each side." * has_sides
     )
     if work <= _LARGE:
         return Choice(
             WarmStart(),
             f"{size} make each move of NUTS slow, so MCLMC runs from the members of an "
-            "ensemble, at a fraction of the cost. Chains usually disagree, each being "
-            f"in a mode of its own: judge it by rows that it has not seen.{sides}",
+            "ensemble, at a fraction of the cost. Chains usually disagree, because "
+            f"each is in a different mode: judge it by held-out rows.{side_note}",
         )
     return Choice(
         SGHMC(chains=4),
         Sentence(
-            f"{size} are too many for every step to see all rows, so SGHMC takes "
+            f"{size} are too many for every step to use all rows, so SGHMC takes "
             f"batches of {BATCH}",
             Kind.CHOOSE_BATCH,
-            f".{sides}",
+            f".{side_note}",
         ),
         BATCH,
     )

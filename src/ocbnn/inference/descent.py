@@ -8,14 +8,14 @@ from ocbnn.inference.base import Plan, check_counts, check_positive
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DescentPlan(Plan):
-    """What SVGD, VI, Laplace and ensembles have in common: the climb is the warm-up.
+    """The common part of SVGD, VI, Laplace and ensembles: optimisation is the warm-up.
 
     Attributes
     ----------
     iterations
         Steps.
     learning_rate
-        The optimiser's first step size.
+        The optimiser's initial step size.
     """
 
     chains: int = 1

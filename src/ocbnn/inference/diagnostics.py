@@ -1,9 +1,10 @@
-"""Have the chains mixed? R-hat and effective sample size of any quantity.
+"""R-hat and effective sample size of any quantity.
 
 Rank-normalised split R-hat, bulk and tail effective sample size, after Vehtari, Gelman,
 Simpson, Carpenter and Bürkner (2021). Written for many quantities at once, because a
-network is judged by its values at many inputs: single weights mean nothing. Beside them
-what a run says about itself: how its energies mix, and whether it was still climbing.
+network is judged by its values at many inputs: single weights mean nothing. Also
+diagnostics of a run's own traces: how its energies mix, and whether its objective was
+still rising.
 """
 
 import dataclasses
@@ -40,7 +41,7 @@ def ess_tail(values: Values) -> PerQuantity:
 
 
 def _split(values: Values) -> Float[np.ndarray, "half_chain half_draw quantity"]:
-    """Halves of chains count as chains, so that drift within one is seen."""
+    """Halves of chains count as chains, so that drift within a chain is detected."""
     half = values.shape[1] // 2
     return np.concatenate([values[:, :half], values[:, -half:]]).astype(float)
 
@@ -70,18 +71,18 @@ def _ess(values: Values) -> PerQuantity:
     with np.errstate(divide="ignore", invalid="ignore"):
         rho = 1 - (within - covariance.mean(axis=0)) / pooled
     rho[0] = 1.0
-    # The last few lags rest on two or three products each, and are left out.
+    # The last few lags average only two or three products each, and are left out.
     usable = max(1, (draws - 3) // 2)
     pairs = rho[: 2 * usable].reshape(-1, 2, quantities).sum(axis=1)
-    # The first pair counts in any case; later ones while positive, never rising.
+    # The first pair always counts; later ones count while positive, never rising.
     positive = np.concatenate(
         [np.ones((1, quantities), bool), np.cumprod(pairs[1:] > 0, axis=0).astype(bool)]
     )
     falling = np.minimum.accumulate(np.where(positive, pairs, 0.0), axis=0)
     # Half of the pair that ended the sequence may still be positive.
     ended = np.minimum(2 * positive.sum(axis=0), draws - 1)
-    rest = np.maximum(rho[ended, np.arange(quantities)], 0.0)
-    time = -1 + 2 * falling.sum(axis=0) + rest
+    remainder = np.maximum(rho[ended, np.arange(quantities)], 0.0)
+    time = -1 + 2 * falling.sum(axis=0) + remainder
     time = np.maximum(time, 1 / np.log10(chains * draws))
     size = chains * draws / time
     constant = ~(pooled > 0)
@@ -91,7 +92,7 @@ def _ess(values: Values) -> PerQuantity:
 def _autocovariance(values: Values) -> Values:
     draws = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
-    # Zeros behind the chain keep its end from meeting its beginning.
+    # Zero padding keeps the end of a chain from wrapping around to its beginning.
     length = 2 ** int(np.ceil(np.log2(2 * draws)))
     spectrum = np.fft.rfft(centred, length, axis=1)
     return np.fft.irfft(np.abs(spectrum) ** 2, length, axis=1)[:, :draws] / draws
@@ -99,7 +100,7 @@ def _autocovariance(values: Values) -> Values:
 
 @dataclasses.dataclass(frozen=True)
 class Mixing:
-    """How well each of many quantities has mixed; NaN for what never changes."""
+    """How well each of many quantities has mixed; NaN for constant quantities."""
 
     rhat: PerQuantity
     bulk: PerQuantity
@@ -114,7 +115,7 @@ class Mixing:
 def energy_mixing(energy: Float[np.ndarray, "chain draw"]) -> np.ndarray:
     """E-BFMI of each chain: how freely new momenta change the energy.
 
-    One means that every move may reach any energy, near zero that energies creep.
+    Near one, every move can reach any energy; near zero, energies change slowly.
     Reference: Betancourt (2016).
 
     >>> creeping = np.linspace(0.0, 1.0, 100)[None]
@@ -127,15 +128,15 @@ def energy_mixing(energy: Float[np.ndarray, "chain draw"]) -> np.ndarray:
 
 
 def rise(trace: Float[np.ndarray, "chain move"]) -> float:
-    """How much a noisy trace still gained over its last tenth, zero if not clearly.
+    """The gain of a noisy trace over its last tenth; zero if it is not significant.
 
-    The last tenth is compared with the one before it; a gain counts when it is twice
-    its standard error, in the chain that gained most.
+    The last tenth is compared with the one before it; a gain counts if it is twice its
+    standard error, in the chain that gained most.
     """
     count = trace.shape[1] // 10
     if count < 2 or not np.isfinite(trace[:, -2 * count :]).all():
         return 0.0
-    before, last = trace[:, -2 * count : -count], trace[:, -count:]
-    gain = last.mean(axis=1) - before.mean(axis=1)
-    error = np.sqrt((last.var(axis=1) + before.var(axis=1)) / count)
+    previous, last = trace[:, -2 * count : -count], trace[:, -count:]
+    gain = last.mean(axis=1) - previous.mean(axis=1)
+    error = np.sqrt((last.var(axis=1) + previous.var(axis=1)) / count)
     return float(np.max(np.where(gain > 2 * error, gain, 0.0)))

@@ -1,4 +1,4 @@
-"""What inference found, with what is needed to trust and to repeat it."""
+"""The draws of a run, with what is needed to judge and to repeat it."""
 
 import dataclasses
 from typing import Any
@@ -27,13 +27,13 @@ class Draws:
     stats
         Numbers about the moves that led to each draw, by name.
     warmup
-        The same for the warm-up.
+        Numbers about the moves of the warm-up.
     plan
-        The settings that were run.
+        The plan that was run.
     seconds
         Wall-clock time, compilation included.
     interrupted
-        Whether a person stopped the run before its end.
+        Whether the run was stopped before its end.
     """
 
     positions: Position
@@ -45,17 +45,17 @@ class Draws:
 
     @property
     def chains(self) -> int:
-        """How many chains or populations there are."""
+        """The number of chains or populations."""
         return jax.tree.leaves(self.positions)[0].shape[0]
 
     @property
     def draws(self) -> int:
-        """How many draws each of them has."""
+        """The number of draws in each of them."""
         return jax.tree.leaves(self.positions)[0].shape[1]
 
     @property
     def size(self) -> int:
-        """All draws together."""
+        """The total number of draws."""
         return self.chains * self.draws
 
     def stacked(self) -> Position:
@@ -63,16 +63,18 @@ class Draws:
         return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), self.positions)
 
     def thinned(self, most: int) -> Position:
-        """At most `most` draws along one axis, evenly chosen."""
+        """At most `most` draws along one axis, evenly spaced."""
         rows = self.chosen(most)
         return jax.tree.map(lambda a: a[rows], self.stacked())
 
     def chosen(self, most: int) -> np.ndarray:
-        """Which of all draws `thinned` takes."""
+        """The indices of the draws that `thinned` takes."""
         return evenly(self.size, most)
 
     def whole(self) -> "Draws":
-        """The same draws, for what would go wrong unseen with half a run.
+        """These draws, or an error if the run was stopped.
+
+        For uses where an incomplete run would give wrong results silently.
 
         Raises
         ------
@@ -85,7 +87,7 @@ class Draws:
 
     @property
     def temperature(self) -> float | None:
-        """How far SMC has come: 0 at the prior, 1 at the posterior; else None."""
+        """SMC's temperature: 0 at the prior, 1 at the posterior; else None."""
         reached = self.warmup.get("temperature")
         if reached is None or not reached.size:
             return None
@@ -108,7 +110,7 @@ class Draws:
 
     @property
     def log_evidence(self) -> np.ndarray | None:
-        """Each population's estimate of log p(D, C); None unless SMC has arrived."""
+        """Each population's estimate of log p(D, C); None unless SMC has finished."""
         if self.temperature is None or self.temperature < 1:
             return None
         return np.asarray(self.warmup["log_evidence"])[:, -1]

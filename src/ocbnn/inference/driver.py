@@ -1,8 +1,8 @@
 """The one driver: chains over cores, progress, checkpoints, and a safe Ctrl-C.
 
 Chains are independent. On a processor they run in threads, one per core: compiled code
-leaves Python's lock alone, so two chains on two cores take no longer than one. On an
-accelerator or on several devices they run abreast (`inference.layout`).
+releases Python's global lock, so two chains on two cores take no longer than one. On an
+accelerator or on several devices they are vectorised (`inference.layout`).
 """
 
 import os
@@ -16,7 +16,12 @@ import jax.numpy as jnp
 from ocbnn.core.advice import Advice, Kind
 from ocbnn.core.cores import cores, single_threaded_blas
 from ocbnn.core.interrupts import StopRequest, interrupts_ask
-from ocbnn.core.processes import is_first, process_count, require_same, told_of_loss
+from ocbnn.core.processes import (
+    is_first,
+    lost_process_error,
+    process_count,
+    require_same,
+)
 from ocbnn.core.sentences import Sentence
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.core.warn import warn
@@ -60,17 +65,17 @@ def sample(
     target
         The log density.
     key
-        Decides every random number of the run.
+        The random key, which determines all random numbers of the run.
     progress
         True, False, "auto" or a reporter.
     label
-        What to call the run in progress reports.
+        The name of the run in progress reports.
     threads
-        How many chains run at the same time; one per core when left out.
+        How many chains run at the same time; by default, one per core.
     checkpoint
-        A folder to save the run in as it goes. If it holds this very run,
+        A folder to save the run in. If it holds the same run,
         unfinished, the run continues from there and ends with the same draws; if
-        it is finished, it is read and not run again.
+        that run is finished, its draws are read.
     every
         Seconds between one save of a chain and the next.
     devices
@@ -78,17 +83,17 @@ def sample(
         "cpu", "gpu", or a list of them. The draws are the same within rounding.
     starts
         A position for each chain, stacked, instead of the algorithm's
-        own; only for those that can be told where to start (`can_start`).
+        own; only for algorithms that accept a start (`can_start`).
 
     Returns
     -------
     Draws
-        The draws. After Ctrl-C, or when a reporter asks for it, those drawn until then.
+        The draws. After Ctrl-C, or if a reporter asks to stop, those drawn so far.
 
     Raises
     ------
     InferenceError
-        When the density is not a number, naming the part at fault.
+        When the density is NaN; the message names the faulty part.
     CheckpointError
         When the folder holds another run or something else, or is in
         use, or is damaged.
@@ -118,20 +123,20 @@ def sample(
             )
             for number, chain_key in enumerate(jax.random.split(key, plan.chains))
         ]
-        _go_back(chains, shared, total)
-        require_same(_begun(plan, target, key, chains), "runs")
+        _resume(chains, shared, total)
+        require_same(_identity_of_run(plan, target, key, chains), "runs")
         lanes = lanes_of(shared, chains)
         was_finished = not lanes
         if lanes:
-            # On a mesh, programs that wait for each other must be met in one order.
+            # On a mesh, programs that communicate must run in one order everywhere.
             at_once = 1 if shared.layout.mesh else threads or cores()
             _run_all(lanes, shared, at_once, saving)
         stopped = shared.stopping.is_set()
         note = ""
         if saving is not None and not was_finished:
-            note = saving.farewell(stopped)
+            note = saving.closing_note(stopped)
         reporter.finish(_ending(stopped, was_finished, note))
-    arrays = rectangle([chain.kept for chain in chains])
+    arrays = rectangle([chain.samples for chain in chains])
     if arrays is None:
         raise KeyboardInterrupt(_joined("stopped before anything was drawn", note))
     if stopped and note:
@@ -177,8 +182,8 @@ def _share(
     return Shared(plan, algorithm, target, layout, reporter, stopping, double)
 
 
-def _go_back(chains: list[Chain], shared: Shared, total: int | None) -> None:
-    """Take every chain to where it was saved."""
+def _resume(chains: list[Chain], shared: Shared, total: int | None) -> None:
+    """Restore every chain from its record, if it has one."""
     for chain in chains:
         chain.resume(lambda key=chain.key: shapes(shared, key))
     done = sum(chain.moves for chain in chains)
@@ -187,18 +192,18 @@ def _go_back(chains: list[Chain], shared: Shared, total: int | None) -> None:
         resume(shared.reporter, done, f"resumed at {share}")
 
 
-def _begun(
+def _identity_of_run(
     plan: Plan, target: LogDensity, key: RandomKey, chains: list[Chain]
 ) -> dict[str, str]:
-    """What all processes of a run must have in common."""
+    """Settings and progress that all processes of a run must share."""
     if process_count() == 1:
         return {}
-    places = [str(tuple(chain.place)) for chain in chains]
-    same = identify(plan, target, key, probe=False)
-    return same | {"what the checkpoint holds": " ".join(places)}
+    positions = [str(tuple(chain.progress)) for chain in chains]
+    identity = identify(plan, target, key, probe=False)
+    return identity | {"what the checkpoint holds": " ".join(positions)}
 
 
-def _kept(saving: Checkpoint | None) -> str:
+def _saved_where(saving: Checkpoint | None) -> str:
     if saving is None:
         return ""
     return (
@@ -216,51 +221,53 @@ def _run_all(
     """Run every lane to its end, or until someone stops it."""
     is_announced = False
 
-    def look_around() -> None:
+    def poll() -> None:
         nonlocal is_announced
         if saving is not None:
-            saving.tell()
+            saving.warn_once()
         if is_stopping(shared.reporter):
             shared.stopping.set()
         if shared.stopping.is_set() and not is_announced:
             is_announced = True
             shared.reporter.advance(0, "stopping")
 
-    look_around()
+    poll()
     if not shared.stopping.is_set():
         lanes[0].compile()
     futures: list[Future[None]] = []
     with ThreadPoolExecutor(min(threads, len(lanes))) as pool:
         try:
             futures += [pool.submit(lane.run) for lane in lanes]
-            _wait(futures, look_around)
-        except KeyboardInterrupt:  # the second, or one from a handler of the caller's
+            _wait(futures, poll)
+        except KeyboardInterrupt:  # the second one, or from the caller's own handler
             shared.stopping.set()
-            _wait(futures, look_around)
+            _wait(futures, poll)
         except BaseException as error:
             shared.stopping.set()
-            lost = isinstance(error, Exception) and told_of_loss(error, _kept(saving))
+            lost = isinstance(error, Exception) and lost_process_error(
+                error, _saved_where(saving)
+            )
             raise lost or error from None
 
 
-def _wait(futures: list[Future[None]], look_around: Callable[[], None]) -> None:
-    # Short waits, because a blocked main thread does not hear Ctrl-C everywhere.
+def _wait(futures: list[Future[None]], poll: Callable[[], None]) -> None:
+    # Short waits, because on some systems a blocked main thread receives no Ctrl-C.
     pending = set(futures)
     while pending:
         finished, pending = wait(pending, timeout=0.1)
         for future in finished:
             future.result()
-        look_around()
+        poll()
 
 
 def _ending(stopped: bool, was_finished: bool, note: str) -> str:
     if was_finished:
-        return "was finished before, and is read"
+        return "was finished before; its draws are read"
     if stopped:
         saved = _joined("", note)
         return Sentence(Advice(Kind.STOPPED_EARLY, values={"saved": saved}))
     return _joined("done", note)
 
 
-def _joined(first: str, more: str) -> str:
-    return f"{first}; {more}" if more else first
+def _joined(first: str, second: str) -> str:
+    return f"{first}; {second}" if second else first

@@ -1,10 +1,9 @@
 """Deep ensembles: the best weights from many starts, with rules.
 
-Every member climbs to a maximum of the log density by itself, on batches and fresh
-points. Members differ by where they started, which is all the uncertainty there is:
-good predictions, and spreads that no theorem stands behind. As a start for a sampler
-(`WarmStart`) they are the best known. Reference: Lakshminarayanan, Pritzel and Blundell
-(2017).
+Every member climbs to a maximum of the log density, on its own batches and points.
+Members differ only by their starts: predictions are good, but their spread has no
+theoretical guarantee. As starts for a sampler (`WarmStart`) they are the best known.
+Reference: Lakshminarayanan, Pritzel and Blundell (2017).
 """
 
 import dataclasses
@@ -30,28 +29,28 @@ from ocbnn.inference.trees import mean_square
 
 
 class EnsembleState(NamedTuple):
-    """Positions stacked along a first axis, and what the optimiser remembers."""
+    """Positions stacked along a first axis, and the optimiser's state."""
 
     positions: Position
     optimiser: Any
 
 
 class EnsembleInfo(NamedTuple):
-    """What a person needs to judge one step."""
+    """Numbers about one step."""
 
     logdensity: Float[Array, ""]  # mean over the members
     step: Float[Array, ""]  # root mean square of the move
 
 
 class EnsembleAlgorithm(Algorithm):
-    """All members, each on a batch and points of its own."""
+    """All members, each on its own batch and points."""
 
     target: LogDensity
     members: int = eqx.field(static=True)
     optimiser: Optimiser = eqx.field(static=True)
 
     def init(self, key: RandomKey) -> EnsembleState:
-        """Every member starts where the target says."""
+        """Start every member at a position from the target."""
         positions = batched_initial(self.target, key, self.members)
         return EnsembleState(positions, self.optimiser.init(positions))
 
@@ -83,9 +82,9 @@ class Ensemble(DescentPlan):
     Attributes
     ----------
     learning_rate
-        Adam's first step size; it fades to nothing.
+        Adam's initial step size; it decays to zero.
     members
-        How many.
+        The number of members.
     """
 
     iterations: int = 3000
@@ -95,7 +94,7 @@ class Ensemble(DescentPlan):
     is_anytime: ClassVar[bool] = True
     caution: ClassVar[str] = (
         "its members are the best weights from several starts, so its spread says how "
-        "far starts matter, not how much the data leave open"
+        "much starts matter, not how uncertain the data leave the function"
     )
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 Measured: tiny networks under HMC and NUTS are fastest as one vector; wide ones under
 SVGD are three times faster with one array per layer. So this is a view that some
-algorithms put on, never a property of the target.
+algorithms use, not a property of the target.
 """
 
 from typing import Protocol, runtime_checkable
@@ -19,10 +19,10 @@ from ocbnn.inference.base import LogDensity
 
 @runtime_checkable
 class Staged(Protocol):
-    """A density that knows in which order its summands are best switched on."""
+    """A density that knows the best order for tempering its summands."""
 
     def stages(self, position: Position) -> tuple[Scalar, ...]:
-        """Summands of the log density; the first is what `initial` draws from."""
+        """Summands of the log density; the first is the density `initial` samples."""
         ...
 
 
@@ -90,12 +90,12 @@ class Flat(eqx.Module):
         return self.target.split(self.unravel(vector))
 
     def stages(self, vector: Vector) -> Float[Array, " stages"]:
-        """The target's summands in the order in which they are best switched on."""
+        """The target's summands in the best order for tempering."""
         position = self.unravel(vector)
         if isinstance(self.target, Staged):
             return jnp.stack(self.target.stages(position))
         return jnp.stack(self.target.split(position))
 
     def initial(self, key: RandomKey) -> Vector:
-        """A place to start."""
+        """A starting position."""
         return self.raveller.ravel(self.target.initial(key))

@@ -1,4 +1,4 @@
-"""Stopping a run that computes nonsense, with the part of the density at fault."""
+"""Stopping a run whose density is NaN, and naming the faulty part."""
 
 from typing import Any
 
@@ -13,19 +13,19 @@ from ocbnn.inference.base import LogDensity
 from ocbnn.inference.mcmc import Phase
 from ocbnn.inference.parts import parts_without_number
 
-# Moves in a row that must all have gone wrong before the density is suspected.
+# Consecutive moves that must all have diverged before the density is checked.
 _MANY = 20
 
 
 def _are_numbers(
     target: LogDensity, state: Any, positions: Position, key: RandomKey | None
 ) -> tuple[bool, bool]:
-    """Whether all values are, and all slopes."""
+    """Whether all values are numbers, and all slopes."""
     is_phase = lambda part: isinstance(part, Phase)
-    known = [p for p in jax.tree.leaves(state, is_leaf=is_phase) if is_phase(p)]
-    if known:  # Nothing needs to be compiled for what the state says already.
-        values = all(not np.isnan(phase.logdensity).any() for phase in known)
-        slopes = all(np.isfinite(phase.gradient).all() for phase in known)
+    phases = [p for p in jax.tree.leaves(state, is_leaf=is_phase) if is_phase(p)]
+    if phases:  # The state contains them, so nothing needs to be compiled.
+        values = all(not np.isnan(phase.logdensity).any() for phase in phases)
+        slopes = all(np.isfinite(phase.gradient).all() for phase in phases)
         return values, slopes
     values, slopes = _evaluated(target, positions, key)
     return bool(values), bool(slopes)
@@ -50,12 +50,12 @@ def check_start(
     algorithm: str,
     key: RandomKey | None = None,
 ) -> None:
-    """Refuse to start where the density or its slope is not a number.
+    """Raise an error if the density or its slope is not a number at the start.
 
-    With a key, an estimate of it is looked at, as algorithms that take batches do: all
-    rows at all positions may be more than fits into memory.
+    With a key, an estimate is checked instead, for algorithms that use batches: all
+    rows at all positions may not fit into memory.
     """
-    # Which part is at fault is asked only where one is: that takes another compilation.
+    # Finding the faulty part needs another compilation, so only if there is one.
     values_are, slopes_are = _are_numbers(target, state, positions, key)
     if not values_are:
         bad = parts_without_number(target, positions)
@@ -81,12 +81,12 @@ def check_numbers(
     key: RandomKey,
     algorithm: str,
 ) -> None:
-    """Stop when positions are lost, or when a part around them is not a number.
+    """Raise an error when positions are NaN, or when a part around them is.
 
     `numbers` have an axis of chains and one of moves.
 
-    A chain that only rejects may be a matter of its step size, which the verdict tells;
-    it is looked at more closely here, and stopped if the density is to blame.
+    A chain that rejects every move may just have too large a step size, which the
+    verdict reports; it is stopped only if the density is at fault.
     """
     lost = any(not np.isfinite(leaf).all() for leaf in jax.tree.leaves(positions))
     lost |= bool(np.isnan(numbers.get("logdensity", np.zeros((1, 1)))[:, -1:]).any())
@@ -108,12 +108,12 @@ def check_numbers(
         if part
         else "Take smaller steps or a smaller learning rate."
     )
-    what = (
-        "came to a place where the density is not a number"
+    event = (
+        "reached a position where the density is not a number"
         if lost
         else "accepted none of its last moves"
     )
-    raise InferenceError(f"{algorithm} {what}. {blame}. {advice}")
+    raise InferenceError(f"{algorithm} {event}. {blame}. {advice}")
 
 
 def _named(names: list[str]) -> str:
@@ -121,16 +121,16 @@ def _named(names: list[str]) -> str:
 
 
 def _faulty_slope(target: LogDensity, positions: Position) -> str:
-    first = jax.tree.map(lambda a: a[0], positions)
-    for name in target.parts(first):
-        grads = jax.grad(lambda p, name=name: target.parts(p)[name])(first)
+    position = jax.tree.map(lambda a: a[0], positions)
+    for name in target.parts(position):
+        grads = jax.grad(lambda p, name=name: target.parts(p)[name])(position)
         if not all(bool(jnp.isfinite(g).all()) for g in jax.tree.leaves(grads)):
             return _named([name])
     return "some part"
 
 
 def _faulty_nearby(target: LogDensity, positions: Position, key: RandomKey) -> str:
-    """The first part that is not a number around the given positions."""
+    """The parts that are not a number near the given positions; empty if none is."""
     for scale in (0.0, 0.01, 0.1, 1.0):
         noise = jax.tree.map(
             lambda a, s=scale: (

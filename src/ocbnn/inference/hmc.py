@@ -1,4 +1,4 @@
-r"""Hamiltonian Monte Carlo: roll along the log density, then accept or stay.
+r"""Hamiltonian Monte Carlo: simulate a trajectory, then accept its end or stay.
 
 A move draws a momentum, follows `steps` leapfrog steps of
 $H(q, p) = -\log \pi(q) + \frac12 p^\top M^{-1} p$ and accepts the end with probability
@@ -20,7 +20,7 @@ from ocbnn.inference.adaptation import Tuning
 from ocbnn.inference.base import LogDensity, check_counts
 from ocbnn.inference.mcmc import HamiltonianChain, HamiltonianPlan, Phase, rest_at
 
-# An energy error no integrator of a sane step size makes.
+# An energy error that no reasonable step size produces.
 DIVERGENCE = 1000.0
 
 
@@ -35,8 +35,8 @@ def move(
 ) -> tuple[Phase, Array, Array, Array, Array]:
     """One Metropolis-corrected trajectory.
 
-    With `jitter` the number of steps is drawn evenly from 1 to `steps`, which breaks
-    the cycles a fixed length can fall into; it never depends on the position.
+    With `jitter` the number of steps is uniform from 1 to `steps`, which avoids the
+    periodic orbits of a fixed length; it never depends on the position.
     """
     key_momentum, key_steps, key_accept = jax.random.split(key, 3)
     eps, inverse_mass = tuning.step_size, tuning.inverse_mass
@@ -54,7 +54,7 @@ def move(
     kinetic = lambda p: 0.5 * jnp.sum(inverse_mass * p**2)
     energy = kinetic(momentum) - start.logdensity
     gained = energy - (kinetic(p_end) - end.logdensity)
-    # Off the support, or out of floating-point range: an impossible proposal.
+    # Outside of the support, or of floating-point range: an impossible proposal.
     gained = jnp.where(jnp.isnan(gained), -jnp.inf, gained)
     probability = jnp.exp(jnp.minimum(gained, 0.0))
     accept = jax.random.uniform(key_accept, dtype=gained.dtype) < probability
@@ -75,11 +75,11 @@ class HMC(HamiltonianPlan):
     Attributes
     ----------
     steps
-        Leapfrog steps in a trajectory (the most, with `jitter`).
+        Leapfrog steps in a trajectory (the maximum, with `jitter`).
     adapt
         Learn the step size and the scale of each weight during warm-up.
     jitter
-        Draw the number of steps anew for every trajectory.
+        Draw the number of steps at random for every trajectory.
     """
 
     steps: int = 50

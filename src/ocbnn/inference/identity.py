@@ -1,8 +1,8 @@
-"""Which run it is, as text that another process can compare with its own.
+"""The identity of a run, as text that another process can compare with its own.
 
-Everything that decides the draws is written down by name: the plan's settings, the
-target's arrays (as digests) and labels, the random key, the precision. Nothing of it is
-ever turned back into an object.
+It describes everything that determines the draws, by name: the plan's settings, the
+target's arrays (as digests) and labels, the random key, the precision. The description
+is only compared, never turned back into objects.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from ocbnn.core.words import shorten
 from ocbnn.inference.base import LogDensity, Plan
 from ocbnn.inference.parts import parts_at
 
-# Code of these is told by their versions, the user's own by what it does.
+# Code of these is identified by version, the user's own by its bytecode.
 LIBRARIES = ("ocbnn", "jax", "jaxlib", "numpy", "equinox", "optax", "blackjax")
 _PLAIN = (str, bytes, bool, int, float, complex, type(None), type(...))
 _LONGEST = 200
@@ -41,11 +41,11 @@ def identify(
     probe: bool = True,
     starts: Position | None = None,
 ) -> dict[str, str]:
-    """What decides the draws of a run, by name.
+    """Everything that determines the draws of a run, by name.
 
-    With `probe`, also what the density's parts are at one place, up to rounding.
+    With `probe`, also the values of the density's parts at one position.
     """
-    # What explains other differences comes first, because few are told.
+    # Entries that explain other differences come first, because only a few are shown.
     double = jax.config.read("jax_enable_x64")
     products = jax.config.jax_default_matmul_precision  # pyright: ignore
     description = {
@@ -65,16 +65,16 @@ def identify(
 
 
 def surroundings() -> dict[str, str]:
-    """What may change the last digits of a run, and nothing else of it."""
+    """What may change the last digits of a run, but nothing else."""
     versions = {name: version(name) for name in LIBRARIES}
     device = f"{jax.default_backend()} ({platform.machine()})"
     return {**versions, "python": platform.python_version(), "device": device}
 
 
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
-    """Sentences about entries that are not the same."""
+    """Sentences about entries that differ."""
     names = [*here, *(name for name in there if name not in here)]
-    # Rules are measured by the data, so with other data they differ, too.
+    # Rules' scales follow from the data, so data that differ come first.
     names.sort(key=lambda name: not name.startswith(("target.X", "target.Y")))
     sentences = []
     for name in names:
@@ -87,7 +87,7 @@ def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
 
 
 def _probe(target: LogDensity, key: RandomKey) -> dict[str, str]:
-    """The density's parts at one place: they notice what names and labels do not."""
+    """The density's parts at one position: they reveal what names and labels do not."""
     parts = parts_at(target, _start(target, key))
     return {name: repr(float(values[0])) for name, values in parts.items()}
 
@@ -98,7 +98,7 @@ def _start(target: LogDensity, key: RandomKey) -> Position:
 
 
 def _nearly(name: str, mine: str, theirs: str) -> bool:
-    # Another processor or a newer JAX may round a sum otherwise; that is no other run.
+    # Another processor or JAX version may round sums differently; the run is the same.
     if not name.startswith("target.parts: "):
         return False
     try:
@@ -108,7 +108,7 @@ def _nearly(name: str, mine: str, theirs: str) -> bool:
 
 
 def _described(name: str, value: Any, above: tuple[int, ...]) -> Iterator[tuple]:
-    """Names and texts of everything that `value` is made of."""
+    """Names and texts of everything that `value` consists of, recursively."""
     if isinstance(value, (*_PLAIN, np.dtype)):
         yield name, repr(value)
     elif isinstance(value, Stored):
@@ -125,7 +125,7 @@ def _described(name: str, value: Any, above: tuple[int, ...]) -> Iterator[tuple]
 
 
 def _pieces(value: Any) -> list[tuple[str, Any]]:
-    """What a thing that is not a plain value is made of, by label."""
+    """The components of a value that is not plain, by label."""
     pieces: Iterable[tuple[str, Any]] = ()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
@@ -151,7 +151,7 @@ def _pieces(value: Any) -> list[tuple[str, Any]]:
 
 
 def _function_pieces(function: Callable[..., Any]) -> list[tuple[str, Any]]:
-    """What a function carries with it: defaults and what it closes over."""
+    """A function's defaults and closure."""
     plain: Any = inspect.unwrap(function)
     cells = getattr(plain, "__closure__", None) or ()
     names = plain.__code__.co_freevars if cells else ()
@@ -173,7 +173,7 @@ def _is_full(cell: types.CellType) -> bool:
 
 
 def _title(value: Any) -> str:
-    """A name for the kind of thing; for the user's own function, also what it does."""
+    """The name of a value's type; for the user's own function, also its code."""
     if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         plain: Any = inspect.unwrap(value) if callable(value) else value
         module = getattr(plain, "__module__", None) or ""
@@ -188,14 +188,14 @@ def _title(value: Any) -> str:
 
 
 def _code(code: types.CodeType) -> str:
-    whole = (code.co_code, code.co_names, [_constant(c) for c in code.co_consts])
-    return _digest(repr(whole).encode())
+    contents = (code.co_code, code.co_names, [_constant(c) for c in code.co_consts])
+    return _digest(repr(contents).encode())
 
 
 def _constant(value: Any) -> str:
     if isinstance(value, types.CodeType):
         return _code(value)
-    # The order in which a set is shown changes from process to process.
+    # The order in which a set prints changes from process to process.
     return repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value)
 
 

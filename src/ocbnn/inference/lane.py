@@ -1,9 +1,9 @@
-"""Chains that run in step: one on a core, or many abreast on one device or several.
+"""Chains that run together: one on a core, or many vectorised on one or more devices.
 
-A lane starts, warms up and draws by chunks of a fraction of a second. Chunks are long
+A lane starts, warms up and draws in chunks of a fraction of a second. Chunks are long
 enough to hide the cost of leaving compiled code, and short enough to report, to save
 and to stop. Every move's random key follows from its chain's key and its number, so the
-result depends neither on where chunks begin and end nor on who runs beside whom.
+result depends neither on the boundaries of chunks nor on which chains run together.
 """
 
 import dataclasses
@@ -21,12 +21,12 @@ from ocbnn.core.types import RandomKey
 from ocbnn.inference import loop
 from ocbnn.inference.base import Algorithm, LogDensity, Plan, StartedAlgorithm
 from ocbnn.inference.chain import Chain
-from ocbnn.inference.chain_samples import ChainSamples, handed_out
+from ocbnn.inference.chain_samples import ChainSamples, split_by_chain
 from ocbnn.inference.draws import Trace
 from ocbnn.inference.health import check_numbers, check_start
 from ocbnn.inference.layout import Layout
 from ocbnn.inference.progress import ProgressReporter, show
-from ocbnn.inference.record import Place, Shapes
+from ocbnn.inference.record import ChainProgress, Shapes
 from ocbnn.inference.trees import stacked
 
 _CHUNK_SECONDS = 0.2
@@ -44,43 +44,42 @@ class Shared:
     layout: Layout
     reporter: ProgressReporter
     stopping: StopRequest
-    # JAX keeps its precision per thread; workers must share the main thread's.
+    # JAX has one precision per thread; workers must use the main thread's.
     double: bool
 
 
 def lanes_of(shared: Shared, chains: Sequence[Chain]) -> list["Lane"]:
-    """Chains that have draws left, in lanes: abreast where they are at one place."""
+    """Unfinished chains in lanes: together if vectorised and equally far."""
     waiting = [chain for chain in chains if not chain.is_finished]
-    if not shared.layout.is_abreast:
+    if not shared.layout.is_vectorised:
         return [Lane(shared, [chain]) for chain in waiting]
-    alike: dict[Place, list[Chain]] = {}
+    by_progress: dict[ChainProgress, list[Chain]] = {}
     for chain in waiting:
-        alike.setdefault(chain.place, []).append(chain)
-    return [Lane(shared, members) for members in alike.values()]
+        by_progress.setdefault(chain.progress, []).append(chain)
+    return [Lane(shared, members) for members in by_progress.values()]
 
 
 class Lane:
-    """Some chains at one place, and how they go on together."""
+    """Chains with equal progress that run together."""
 
     def __init__(self, shared: Shared, chains: list[Chain]) -> None:
         self._shared, self._chains = shared, chains
-        self._place = chains[0].place
-        self._new = (
-            ChainSamples()
-        )  # since chains were last told, with an axis of chains first
-        self._many = shared.layout.is_abreast
-        self._stops = self._saves = False  # as all processes agree
+        self._progress = chains[0].progress
+        # Since chains were last updated, with an axis of chains first.
+        self._new = ChainSamples()
+        self._is_vectorised = shared.layout.is_vectorised
+        self._stops = self._saves = False  # as agreed on by all processes
         self._keys: Any = chains[0].key
         self._state: Any = chains[0].state
-        if self._many:
+        if self._is_vectorised:
             self._keys = stacked(*(chain.key for chain in chains))
-        if self._many and self._state is not None:
+        if self._is_vectorised and self._state is not None:
             states = [chain.state for chain in chains]
             self._state = jax.tree.map(stacked, *states)
         self._keys, self._state = shared.layout.spread((self._keys, self._state))
 
     def compile(self) -> None:
-        """Compile by taking no step, so that threads find the code ready."""
+        """Compile by running zero moves, so that threads find the code ready."""
         with self._shared.layout.precision(self._shared.plan):
             if self._state is None:
                 self._start()
@@ -97,54 +96,56 @@ class Lane:
                 return
             if self._state is None:
                 self._start()
-            if not self._place.is_warm:
+            if not self._progress.is_warm:
                 self._run_warmup()
             self._agree()
-            if self._stops and self._shared.plan.is_anytime and self._place.warmed:
-                # Not the draws that the whole run would give, so they are never saved.
+            if self._stops and self._shared.plan.is_anytime and self._progress.warmed:
+                # A complete run would give other draws, so these are not saved.
                 self._save(at_once=True)
                 self._new.add_draws(*self._draw(0, 1))
-                self._tell_chains()
+                self._update_chains()
                 return
-            if self._place.is_warm:
+            if self._progress.is_warm:
                 self._run_draws()
             self._save(at_once=True)
 
     def _run_warmup(self) -> None:
         plan = self._shared.plan
-        for start, count in self._chunks(self._place.warmed, plan.warmup, _WARMUP_ROOM):
+        for start, count in self._chunks(
+            self._progress.warmed, plan.warmup, _WARMUP_ROOM
+        ):
             done, numbers = self._warm_up(start, count)
             self._new.warmup.append(numbers)
             self._check(numbers)
             if plan.is_anytime:
                 self._show(self._positions(), draws=False)
             ended = done < count
-            self._place = Place(warmed=start + done, is_warm=ended)
+            self._progress = ChainProgress(warmed=start + done, is_warm=ended)
             self._advance(done, _note(numbers))
             if ended:
                 self._advance(plan.warmup - start - done, "warm-up is done")
                 return
-        if self._place.warmed >= plan.warmup:
-            self._place = self._place._replace(is_warm=True)
+        if self._progress.warmed >= plan.warmup:
+            self._progress = self._progress._replace(is_warm=True)
 
     def _run_draws(self) -> None:
         plan = self._shared.plan
-        for start, count in self._chunks(self._place.drawn, plan.draws, _DRAW_ROOM):
+        for start, count in self._chunks(self._progress.drawn, plan.draws, _DRAW_ROOM):
             positions, numbers = self._draw(start, count)
             self._new.add_draws(positions, numbers)
             self._check(numbers)
             self._show(positions)
-            self._place = self._place._replace(drawn=start + count)
+            self._progress = self._progress._replace(drawn=start + count)
             self._advance(count, _note(numbers))
 
     def _advance(self, count: int, note: str) -> None:
         self._shared.reporter.advance(count * len(self._chains), note)
 
     def _show(self, positions: Any, draws: bool = True) -> None:
-        """Let the reporter see; a state's positions are one draw."""
-        whole = (lambda a: a) if self._many else (lambda a: a[None])
+        """Show positions to the reporter; a state's positions are one draw."""
+        with_chains = (lambda a: a) if self._is_vectorised else (lambda a: a[None])
         if not draws:
-            positions = jax.tree.map(lambda a: whole(a)[:, None], positions)
+            positions = jax.tree.map(lambda a: with_chains(a)[:, None], positions)
         show(self._shared.reporter, self._shared.target, positions)
 
     def _chunks(self, done: int, total: int, room: int) -> Iterator[tuple[int, int]]:
@@ -162,34 +163,36 @@ class Lane:
             self._save()
 
     def _agree(self, count: int = 1) -> int:
-        """Stop where anyone was told to; chunks and saves are as the first has them."""
+        """Stop if any process was asked to; the first decides on chunks and saves."""
         stopping, wants = self._shared.stopping, self._chains[0].wants_saving
-        said = gathered(count, int(stopping.is_set()), int(wants))
-        if said[:, 1].any():
+        answers = gathered(count, int(stopping.is_set()), int(wants))
+        if answers[:, 1].any():
             stopping.set()
-        self._stops, self._saves = bool(said[:, 1].any()), bool(said[0, 2])
-        return int(said[0, 0])
+        self._stops, self._saves = bool(answers[:, 1].any()), bool(answers[0, 2])
+        return int(answers[0, 0])
 
     def _save(self, at_once: bool = False) -> None:
         if at_once or self._saves:
-            self._tell_chains()
+            self._update_chains()
             for chain in self._chains:
                 chain.save()
 
-    def _tell_chains(self) -> None:
-        """Hand to every chain what is its own."""
-        for chain, own in zip(
-            self._chains, handed_out(self._new, len(self._chains)), strict=True
+    def _update_chains(self) -> None:
+        """Give every chain its new samples, progress and state."""
+        for chain, samples in zip(
+            self._chains, split_by_chain(self._new, len(self._chains)), strict=True
         ):
-            chain.kept.extend(own)
-            chain.place = self._place
+            chain.samples.extend(samples)
+            chain.progress = self._progress
         self._new = ChainSamples()
         if not self._chains[0].is_recorded:
             return
         state = self._shared.layout.on_host(self._state)
         for number, chain in enumerate(self._chains):
-            own = jax.tree.map(lambda a, n=number: a[n], state) if self._many else state
-            chain.state = own
+            if self._is_vectorised:
+                chain.state = jax.tree.map(lambda a, n=number: a[n], state)
+            else:
+                chain.state = state
 
     def _start(self) -> None:
         self._state = self._first_state()
@@ -202,17 +205,17 @@ class Lane:
     def _first_state(self) -> Any:
         algorithm, starts = self._shared.algorithm, [c.start for c in self._chains]
         if starts[0] is None or not isinstance(algorithm, StartedAlgorithm):
-            begin = loop.init_many if self._many else loop.init
+            begin = loop.init_many if self._is_vectorised else loop.init
             return begin(algorithm, self._keys)
-        if not self._many:
+        if not self._is_vectorised:
             return loop.init_at(algorithm, self._keys, starts[0])
         positions = self._shared.layout.spread(jax.tree.map(stacked, *starts))
         return loop.init_at_many(algorithm, self._keys, positions)
 
     def _positions(self) -> Any:
-        emit = loop.emit_many if self._many else loop.emit
-        found = emit(self._shared.algorithm, self._keys, self._state)
-        return self._shared.layout.on_host(found)
+        emit = loop.emit_many if self._is_vectorised else loop.emit
+        positions = emit(self._shared.algorithm, self._keys, self._state)
+        return self._shared.layout.on_host(positions)
 
     def _check(self, numbers: Trace) -> None:
         target, label = self._shared.target, self._shared.plan.label
@@ -220,17 +223,17 @@ class Lane:
         check_numbers(target, self._positions(), numbers, key, label)
 
     def _warm_up(self, start: int, count: int) -> tuple[int, Trace]:
-        move = loop.warm_up_many if self._many else loop.warm_up
+        move = loop.warm_up_many if self._is_vectorised else loop.warm_up
         size = _warmup_size(self._shared.plan, start, count)
         self._state, done, numbers = move(
             self._shared.algorithm, self._keys, self._state, *size
         )
-        # Chains abreast have warm-ups of one length.
+        # Vectorised chains have warm-ups of equal length.
         done, numbers = self._shared.layout.on_host((done, numbers))
         return int(np.min(done)), self._cut(numbers, int(np.min(done)))
 
     def _draw(self, start: int, count: int) -> tuple[Any, Trace]:
-        move = loop.draw_many if self._many else loop.draw
+        move = loop.draw_many if self._is_vectorised else loop.draw
         size = _draw_size(self._shared.plan, start, count)
         self._state, positions, numbers = move(
             self._shared.algorithm, self._keys, self._state, *size
@@ -239,9 +242,9 @@ class Lane:
         return self._cut(positions, count), self._cut(numbers, count)
 
     def _cut(self, tree: Any, count: int) -> Any:
-        """The first rows, with an axis of chains first."""
-        whole = (lambda a: a) if self._many else (lambda a: a[None])
-        return jax.tree.map(lambda a: whole(a)[:, :count], tree)
+        """The first `count` rows, with an axis of chains first."""
+        with_chains = (lambda a: a) if self._is_vectorised else (lambda a: a[None])
+        return jax.tree.map(lambda a: with_chains(a)[:, :count], tree)
 
 
 def _warmup_size(plan: Plan, start: int, count: int) -> tuple[Any, Any, int]:
@@ -251,21 +254,21 @@ def _warmup_size(plan: Plan, start: int, count: int) -> tuple[Any, Any, int]:
 
 def _draw_size(plan: Plan, start: int, count: int) -> tuple[Any, Any, int, int]:
     room = min(_DRAW_ROOM, plan.draws)
-    first = np.asarray(plan.warmup + start, np.int32)
-    return first, np.asarray(count, np.int32), room, plan.thin
+    index = np.asarray(plan.warmup + start, np.int32)
+    return index, np.asarray(count, np.int32), room, plan.thin
 
 
 def shapes(shared: Shared, key: RandomKey) -> Shapes:
-    """The structure of a chain's state and of what it keeps, without running it."""
+    """The structure of a chain's state and samples, without running it."""
     plan, algorithm, shape_of = shared.plan, shared.algorithm, eqx.filter_eval_shape
     state, warmup = shape_of(loop.init, algorithm, key), {}
     if plan.warmup:
         size = _warmup_size(plan, 0, 0)
         state, _, warmup = shape_of(loop.warm_up, algorithm, key, state, *size)
     size = _draw_size(plan, 0, 0)
-    state, *drawn = shape_of(loop.draw, algorithm, key, state, *size)
-    one = lambda a: jax.ShapeDtypeStruct(a.shape[1:], a.dtype)
-    return Shapes(state, *jax.tree.map(one, (*drawn, warmup)))
+    state, *draws = shape_of(loop.draw, algorithm, key, state, *size)
+    row = lambda a: jax.ShapeDtypeStruct(a.shape[1:], a.dtype)
+    return Shapes(state, *jax.tree.map(row, (*draws, warmup)))
 
 
 def _note(numbers: Trace) -> str:

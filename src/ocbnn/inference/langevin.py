@@ -1,15 +1,15 @@
 r"""Stochastic-gradient chains: noise of the right size turns descent into sampling.
 
-Each step sees a batch of rows and fresh points. With $P$ the inverse of the mean
+Each step uses a batch of rows and fresh points. With $P$ the inverse of the mean
 squared gradient of every weight, learned in the warm-up and fixed afterwards,
 
 SGLD: $W \leftarrow W + \frac\epsilon2 P \nabla + \sqrt{\epsilon P}\,\xi$, and
-SGHMC: a velocity that is kicked by $\sqrt P\,\nabla$, rubbed off and heated.
+SGHMC: a velocity that is kicked by $\sqrt P\,\nabla$, damped by friction and heated.
 
-The mean squared gradient of a posterior is its precision, batch noise added, so $P$
-makes the step size a number without units: neither discretisation nor batches may add
-more than a known share to the variances. What remains is the stiffest direction, which
-no diagonal sees; its curvature is found by power iteration and divides the step.
+The mean squared gradient of a posterior is its precision plus batch noise, so $P$ makes
+the step size dimensionless: discretisation and batches add a bounded share to the
+variances. What remains is the stiffest direction, which a diagonal cannot capture;
+power iteration estimates its curvature, which divides the step.
 References: Welling and Teh (2011); Chen, Fox and Guestrin (2014); Li, Chen, Carlson and
 Carin (2016).
 """
@@ -35,21 +35,21 @@ from ocbnn.inference.optimisers import adam
 from ocbnn.inference.trees import like_normal, norm
 
 _CLIMB_RATE = 0.01
-# In units of the posterior's width: a slope this steep is an accident, not a gradient.
+# In units of the posterior's width: slopes are clipped here, as outliers of a batch.
 _STEEPEST = 10.0
 _TINY = 1e-12
 
 
 class Scales(NamedTuple):
-    """The shape of the posterior, as far as gradients tell."""
+    """The shape of the posterior, estimated from gradients."""
 
     squares: Position  # mean squared gradient of every weight
-    stiffest: Position  # a direction, of length one where every weight has unit scale
+    stiffest: Position  # a direction, of length one in scaled weights
     curvature: Float[Array, ""]  # along it
 
 
 class LangevinState(NamedTuple):
-    """A position with a velocity, both in the weights' own units."""
+    """A position with a velocity, the learned scales and the optimiser's state."""
 
     position: Position
     velocity: Position  # in units of the posterior's width; unused by SGLD
@@ -58,7 +58,7 @@ class LangevinState(NamedTuple):
 
 
 class LangevinInfo(NamedTuple):
-    """What a person needs to judge one step."""
+    """Numbers about one step."""
 
     logdensity: Float[Array, ""]
     step_size: Float[Array, ""]
@@ -75,15 +75,15 @@ class StochasticChain(Algorithm):
     learn: int = eqx.field(static=True)
 
     def init(self, key: RandomKey) -> LangevinState:
-        """Start where the target says, at rest."""
-        key_start, key_way = jax.random.split(key)
+        """Start at a position from the target, at rest."""
+        key_start, key_direction = jax.random.split(key)
         position = self.target.initial(key_start)
         zero = jax.tree.map(jnp.zeros_like, position)
-        way = like_normal(key_way, position)
+        direction = like_normal(key_direction, position)
         ones = jax.tree.map(jnp.ones_like, position)
-        length = norm(way)
-        way = jax.tree.map(lambda a: a / length, way)
-        scales = Scales(ones, way, jnp.ones_like(length))
+        length = norm(direction)
+        direction = jax.tree.map(lambda a: a / length, direction)
+        scales = Scales(ones, direction, jnp.ones_like(length))
         return LangevinState(position, zero, scales, adam(_CLIMB_RATE).init(position))
 
     def step(
@@ -122,13 +122,13 @@ class StochasticChain(Algorithm):
         """Half a drift, a kick around the friction, half a drift: one gradient."""
         eps = self.step_size / jnp.sqrt(state.scales.curvature)
         assert self.friction is not None
-        kept = jnp.exp(-self.friction * eps)
-        heat = jnp.sqrt(1.0 - kept**2)
+        damping = jnp.exp(-self.friction * eps)
+        heat = jnp.sqrt(1.0 - damping**2)
         drift = lambda w, r, v: w + 0.5 * eps * r * v
         half = jax.tree.map(drift, state.position, root, state.velocity)
         value, slope = self._slope(key, half, root)
         velocity = jax.tree.map(
-            lambda v, g, n: kept * (v + 0.5 * eps * g) + heat * n + 0.5 * eps * g,
+            lambda v, g, n: damping * (v + 0.5 * eps * g) + heat * n + 0.5 * eps * g,
             state.velocity,
             slope,
             noise,
@@ -148,7 +148,7 @@ class StochasticChain(Algorithm):
     def warmup(
         self, key: RandomKey, state: LangevinState, index: Int[Array, ""]
     ) -> tuple[LangevinState, LangevinInfo]:
-        """Climb first; then wander, and learn the scales."""
+        """Climb first; then sample, and learn the scales."""
         key_learn, key_move = jax.random.split(key)
         grad, scales = self._learn(key_learn, state, index)
 
@@ -170,7 +170,7 @@ class StochasticChain(Algorithm):
     def _learn(
         self, key: RandomKey, state: LangevinState, index: Int[Array, ""]
     ) -> tuple[Position, Scales]:
-        """One gradient, and the curvature along one direction, at the same price."""
+        """One gradient, and the curvature along one direction, in one pass."""
         old = state.scales
         root = jax.tree.map(lambda s: jax.lax.rsqrt(s + _TINY), old.squares)
         ahead = jax.tree.map(jnp.multiply, root, old.stiffest)
@@ -179,18 +179,18 @@ class StochasticChain(Algorithm):
         bend = jax.tree.map(jnp.multiply, root, bend)
         length = norm(bend)
         stiffest = jax.tree.map(lambda b: b / (length + _TINY), bend)
-        # At a maximum gradients vanish and tell nothing of its shape: what was seen on
-        # the way up stands until wandering replaces it.
+        # At a maximum gradients vanish and say nothing about its shape: averages from
+        # the climb are kept until sampling replaces them.
         done = index.astype(length.dtype) + 1.0
         long = max(self.learn / 8, 50.0)
         share = 1.0 / jnp.where(index < self.climb, done, long)
         squares = jax.tree.map(lambda s, g: s + share * (g**2 - s), old.squares, grad)
-        # The curvature depends on the scales, so it is followed closely while they
-        # change, and averaged when they have settled.
+        # The curvature depends on the scales, so it is tracked closely while they
+        # change, and averaged once they have settled.
         settled = index >= self.climb + self.learn // 2
         pace = 1.0 / jnp.where(settled, long, jnp.minimum(done, 20.0))
         curvature = old.curvature + pace * (length - old.curvature)
-        # Below one it is batch noise, not curvature, that the scales are made of.
+        # Below one, the scales consist of batch noise and not of curvature.
         curvature = jnp.maximum(curvature, jnp.where(settled, 1.0, 0.0))
         return grad, Scales(squares, stiffest, curvature)
 
@@ -206,11 +206,11 @@ class SGLD(Plan):
     Attributes
     ----------
     step_size
-        Without units. Variances come out too large by about a quarter of it
-        in the stiffest direction, and by as much again from small batches; smaller
-        steps explore more slowly in proportion.
+        Dimensionless. Variances are too large by about a quarter of it in the
+        stiffest direction, and by as much again with small batches; exploration
+        slows down in proportion to the step size.
     climb
-        Moves of the warm-up that go uphill; the rest learns the scales.
+        Moves of the warm-up that climb; the others learn the scales.
     """
 
     warmup: int = 3000
@@ -243,8 +243,8 @@ class SGHMC(SGLD):
     Attributes
     ----------
     friction
-        How fast the velocity forgets, per width of the posterior. More
-        friction bears more batch noise and explores more slowly.
+        How fast the velocity decays, per width of the posterior. More
+        friction tolerates more batch noise but explores more slowly.
     """
 
     step_size: float = 0.5

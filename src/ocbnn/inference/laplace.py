@@ -1,12 +1,12 @@
 r"""Laplace's approximation: a normal around the best weights.
 
 Climb to a maximum of the log density, measure the curvature there, and draw from the
-normal with that curvature: of every weight by itself (`over="all"`, diagonal), or of
-the last layer with all correlations, every other weight fixed (`over="last"`, full).
-The curvature is that of the whole log density, rules included. Where it is flatter than
-the prior alone, or bends upwards, the prior's curvature stands in. Several chains are
-several maxima, and their draws a mixture. References: MacKay (1992); Daxberger et al.
-(2021).
+normal with that curvature: for all weights independently (`over="all"`, diagonal), or
+for the last layer with correlations, all other weights fixed (`over="last"`, full). The
+curvature is that of the complete log density, rules included. Where it is flatter than
+the prior alone, or convex, the prior's curvature is used instead. Several chains find
+several maxima, and their draws are a mixture. References: MacKay (1992); Daxberger et
+al. (2021).
 """
 
 import dataclasses
@@ -27,13 +27,13 @@ from ocbnn.inference.descent import DescentPlan
 from ocbnn.inference.flat import Flat
 from ocbnn.inference.optimisers import Optimiser, fading_adam
 
-# Curvatures of so many weights are measured at the same time.
+# The number of weights whose curvatures are computed at the same time.
 _AT_ONCE = 64
 
 
 @runtime_checkable
 class Layered(Protocol):
-    """A density that knows which of its weights belong to the last layer."""
+    """A density that knows which of its weights are in the last layer."""
 
     def last_layer(self) -> Position:
         """True or False for every array of a position."""
@@ -41,7 +41,7 @@ class Layered(Protocol):
 
 
 class LaplaceState(NamedTuple):
-    """The best weights so far, and the normal around them once they are found."""
+    """The best weights so far, and the normal around them at the end."""
 
     position: Vector
     optimiser: Any
@@ -49,26 +49,26 @@ class LaplaceState(NamedTuple):
 
 
 class LaplaceInfo(NamedTuple):
-    """What a person needs to judge one step."""
+    """Numbers about one step."""
 
     logdensity: Float[Array, ""]
-    slope: Float[Array, ""]  # length of the gradient; nothing at the top
+    slope: Float[Array, ""]  # length of the gradient; zero at the maximum
 
 
 class LaplaceAlgorithm(Algorithm):
     """One climb and the normal at its end."""
 
     density: Flat
-    # Which entries of the flat position are drawn together; all, one by one, if None.
+    # Entries of the flat position drawn jointly; None: all, independently.
     chosen: Int[Array, " some"] | None
     iterations: int = eqx.field(static=True)
     optimiser: Optimiser = eqx.field(static=True)
 
     def init(self, key: RandomKey) -> LaplaceState:
-        """Start where the target says."""
+        """Start at a position from the target."""
         position = self.density.initial(key)
-        some = position.size if self.chosen is None else self.chosen.size
-        shape = (some,) if self.chosen is None else (some, some)
+        size = position.size if self.chosen is None else self.chosen.size
+        shape = (size,) if self.chosen is None else (size, size)
         spread = jnp.zeros(shape, position.dtype)
         return LaplaceState(position, self.optimiser.init(position), spread)
 
@@ -99,8 +99,12 @@ class LaplaceAlgorithm(Algorithm):
     def _diagonal(self, position: Vector) -> Vector:
         """One standard deviation per weight."""
         curvature = _diagonal_of_hessian(self.density.logdensity, position)
-        least = _diagonal_of_hessian(lambda q: self.density.split(q)[0], position)
-        return jax.lax.rsqrt(jnp.maximum(-curvature, jnp.maximum(-least, 1e-12)))
+        prior_curvature = _diagonal_of_hessian(
+            lambda q: self.density.split(q)[0], position
+        )
+        return jax.lax.rsqrt(
+            jnp.maximum(-curvature, jnp.maximum(-prior_curvature, 1e-12))
+        )
 
     def _full(self, position: Vector) -> Float[Array, "some some"]:
         """A square root of the covariance of the chosen weights."""
@@ -109,14 +113,14 @@ class LaplaceAlgorithm(Algorithm):
         def moved(part: Float[Array, " some"]) -> Vector:
             return position.at[chosen].set(part)
 
-        whole = lambda part: self.density.logdensity(moved(part))
+        posterior = lambda part: self.density.logdensity(moved(part))
         prior = lambda part: self.density.split(moved(part))[0]
         start = position[chosen]
-        curvature = -jax.hessian(whole)(start)
-        least = jnp.min(-_diagonal_of_hessian(prior, start))
-        sizes, ways = jnp.linalg.eigh(0.5 * (curvature + curvature.T))
-        widths = jax.lax.rsqrt(jnp.maximum(sizes, jnp.maximum(least, 1e-12)))
-        return ways * widths[None]
+        curvature = -jax.hessian(posterior)(start)
+        flattest = jnp.min(-_diagonal_of_hessian(prior, start))
+        values, vectors = jnp.linalg.eigh(0.5 * (curvature + curvature.T))
+        widths = jax.lax.rsqrt(jnp.maximum(values, jnp.maximum(flattest, 1e-12)))
+        return vectors * widths[None]
 
     def emit(self, key: RandomKey, state: LaplaceState) -> Position:
         """A fresh draw from the normal."""
@@ -130,12 +134,12 @@ class LaplaceAlgorithm(Algorithm):
 
 
 def _diagonal_of_hessian(function: Any, position: Vector) -> Vector:
-    """Exact second derivatives along every axis, some axes at a time."""
+    """Exact second derivatives along every axis, several axes at a time."""
     grad = jax.grad(function)
 
     def along(axis: Int[Array, ""]) -> Array:
-        way = jnp.zeros_like(position).at[axis].set(1.0)
-        return jax.jvp(grad, (position,), (way,))[1][axis]
+        direction = jnp.zeros_like(position).at[axis].set(1.0)
+        return jax.jvp(grad, (position,), (direction,))[1][axis]
 
     size = position.size
     return jax.lax.map(along, jnp.arange(size), batch_size=min(size, _AT_ONCE))
@@ -152,9 +156,9 @@ class Laplace(DescentPlan):
     Attributes
     ----------
     learning_rate
-        Adam's first step size; it fades to nothing.
+        Adam's initial step size; it decays to zero.
     over
-        "all" weights, each by itself, or the "last" layer with correlations.
+        "all" weights, independently, or the "last" layer with correlations.
     """
 
     chains: int = 4
@@ -162,8 +166,8 @@ class Laplace(DescentPlan):
     over: str = "last"
 
     caution: ClassVar[str] = (
-        "it takes the posterior for a normal around each maximum that it found, so "
-        "strict rules and strongly curved posteriors are missed"
+        "it approximates the posterior by a normal around each maximum that it found, "
+        "so it misses strict rules and strongly curved posteriors"
     )
 
     def __post_init__(self) -> None:
@@ -188,7 +192,7 @@ class Laplace(DescentPlan):
         shapes = jax.tree.leaves(target.shapes())
         is_last = jax.tree.leaves(target.last_layer())
         parts = [
-            np.full(int(np.prod(spec.shape)), last)
-            for spec, last in zip(shapes, is_last, strict=True)
+            np.full(int(np.prod(spec.shape)), is_last_layer)
+            for spec, is_last_layer in zip(shapes, is_last, strict=True)
         ]
         return jnp.asarray(np.flatnonzero(np.concatenate(parts)))

@@ -1,9 +1,9 @@
 """Where a run's chains, particles and rows of data are computed.
 
-On processor cores, chains run in threads of their own and need no layout. On several
-devices, or on an accelerator, all chains of a run move abreast, as one compiled program
-over a mesh of devices: chains (or the particles of one chain) along its first axis, and
-rows of data along the second where devices are left over.
+On processor cores, chains run in separate threads and need no layout. On several
+devices, or on an accelerator, all chains of a run are vectorised into one compiled
+program over a mesh of devices: chains (or the particles of one chain) along its first
+axis, and rows of data along the second if there are more devices.
 """
 
 import contextlib
@@ -26,52 +26,52 @@ from ocbnn.inference.base import Algorithm, LogDensity, Plan
 T = TypeVar("T")
 Device: TypeAlias = Any  # one of `jax.devices()`
 _LANES, _ROWS = "lanes", "rows"
-# Measured (docs/performance.md): what a core does on small networks, in operations a
-# second, and what a gradient step takes at least on an H200, in seconds: one leapfrog
-# step, or one step of an algorithm that also draws batches and points.
+# Measured (docs/performance.md): a core's speed on small networks, in operations per
+# second, and the minimum time of a gradient step on an H200, in seconds: of a leapfrog
+# step, or of a step of an algorithm that also draws batches and points.
 _CORE_SPEED, _WAIT, _WAIT_BATCHED = 2.5e9, 13e-6, 300e-6
 
 
 @runtime_checkable
 class Divisible(Protocol):
-    """A density whose rows of data can lie on several devices."""
+    """A density whose rows of data can be divided among devices."""
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         ...
 
     def placed(self, rows: Sharding, whole: Sharding) -> LogDensity:
-        """The same density, its rows laid out one way and all else another."""
+        """The same density, with its rows in one sharding and all else in another."""
         ...
 
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """A mesh of devices, or none, and what is spread over it.
+    """A mesh of devices, or none, and how a run is laid out on it.
 
     Attributes
     ----------
     mesh
         Devices as a table of lanes and rows; None for threads on one processor.
     lanes
-        How many chains, or particles of one chain, share its first axis.
-    is_abreast
-        Whether all chains are one program.
+        The number of chains, or of particles of one chain, along its first axis.
+    is_vectorised
+        Whether all chains run in one program.
     device
-        The processor, where an accelerator is there and would be slower.
+        The processor, if there is an accelerator but it would be slower.
     reason
-        Why it was chosen, for people.
+        Why it was chosen, for the progress report.
     """
 
     mesh: Mesh | None = None
     lanes: int = 1
-    is_abreast: bool = False
+    is_vectorised: bool = False
     device: Device | None = None
     reason: str = ""
 
     def spread(self, tree: T) -> T:
-        """Arrays whose first axis is that of the lanes, spread; others everywhere."""
+        """Divide arrays whose first axis is that of lanes; copy others everywhere."""
         if self.mesh is None:
             return self._on_device(tree)
         along = self._sharding(_LANES)
@@ -89,22 +89,22 @@ class Layout:
         """The density on the mesh: its rows divided, or a copy on every device."""
         if self.mesh is None:
             return self._on_device(target)
-        whole = self._sharding()
+        replicated = self._sharding()
         if isinstance(target, Divisible) and self.mesh.shape[_ROWS] > 1:
-            return target.placed(self._sharding(_ROWS), whole)
-        return everywhere(target, whole)
+            return target.placed(self._sharding(_ROWS), replicated)
+        return everywhere(target, replicated)
 
     def copy(self, algorithm: Algorithm) -> Algorithm:
-        """What else an algorithm holds, on every device."""
+        """Copy an algorithm's other arrays to every device."""
         if self.mesh is None:
             return self._on_device(algorithm)
-        whole = self._sharding()
-        is_loose = lambda a: eqx.is_array(a) and not _is_on(a, self.mesh)
-        laid = lambda a: put(a, whole) if is_loose(a) else a
-        return jax.tree.map(laid, algorithm)
+        replicated = self._sharding()
+        needs_copy = lambda a: eqx.is_array(a) and not _is_on(a, self.mesh)
+        copy_leaf = lambda a: put(a, replicated) if needs_copy(a) else a
+        return jax.tree.map(copy_leaf, algorithm)
 
     def on_host(self, tree: T) -> T:
-        """Arrays where NumPy can read them, those of other processes included."""
+        """Arrays in host memory, including those of other processes."""
         return on_host(tree, self.mesh)
 
     def _on_device(self, tree: T) -> T:
@@ -116,18 +116,18 @@ class Layout:
         return NamedSharding(self.mesh, PartitionSpec(*axes))
 
     def precision(self, plan: Plan) -> contextlib.AbstractContextManager[Any]:
-        """How products are computed: exact samplers never round them to few digits.
+        """The precision of matrix products: full for exact samplers.
 
-        Accelerators do by default, and an energy rounded so is another energy.
+        Accelerators round products by default, which would bias the energies.
         """
         if self.mesh is None or not plan.is_exact:
             return contextlib.nullcontext()
         return jax.default_matmul_precision("highest")
 
 
-def everywhere(tree: T, whole: Sharding | Device) -> T:
-    """All arrays of a tree laid out in one way."""
-    return jax.tree.map(lambda a: put(a, whole) if eqx.is_array(a) else a, tree)
+def everywhere(tree: T, sharding: Sharding | Device) -> T:
+    """Put all arrays of a tree in one sharding, or on one device."""
+    return jax.tree.map(lambda a: put(a, sharding) if eqx.is_array(a) else a, tree)
 
 
 def _is_on(array: jax.Array, mesh: Mesh | None) -> bool:
@@ -135,23 +135,22 @@ def _is_on(array: jax.Array, mesh: Mesh | None) -> bool:
 
 
 def lay_out(plan: Plan, target: LogDensity, devices: object = None) -> Layout:
-    """The layout that some devices suggest for a plan.
+    """Choose the layout of a plan on some devices.
 
     Parameters
     ----------
     plan
-        Says how many chains there are, and how wide one is.
+        Gives the number of chains, and the width of one.
     target
-        Says how many rows there are.
+        Gives the number of rows.
     devices
-        How many of JAX's devices, or which ones; None for the usual one, or
-        for all of them where several processes share a run.
+        How many of JAX's devices, or which ones; None for the default, or for all of
+        them if several processes share a run.
 
     Raises
     ------
     SettingError
-        When there are no such devices, or when a process would have
-        none to work on.
+        When there are no such devices, or when a process would have no device.
     """
     chosen = chosen_devices(devices)
     if len(chosen) == 1 and chosen[0].platform == "cpu":
@@ -161,18 +160,20 @@ def lay_out(plan: Plan, target: LogDensity, devices: object = None) -> Layout:
     if is_free and is_small(plan, target, cores()):
         reason = f"on the processor: too small for the {chosen[0].platform}"
         return Layout(device=jax.devices("cpu")[0], reason=reason)
-    is_abreast = plan.is_counted and (plan.chains > 1 or plan.width == 1)
-    lanes = plan.chains if is_abreast else plan.width
-    across = math.gcd(len(chosen), lanes)
+    is_vectorised = plan.is_counted and (plan.chains > 1 or plan.width == 1)
+    lanes = plan.chains if is_vectorised else plan.width
+    lane_devices = math.gcd(len(chosen), lanes)
     rows = target.rows if isinstance(target, Divisible) and not plan.is_batched else 0
-    down = math.gcd(len(chosen) // across, rows) if rows else 1
-    table = np.array(chosen[: across * down]).reshape(across, down)
-    _refuse_idle(table, plan, lanes if is_abreast else 0, rows)
-    return Layout(Mesh(table, (_LANES, _ROWS)), lanes, is_abreast)
+    row_devices = math.gcd(len(chosen) // lane_devices, rows) if rows else 1
+    table = np.array(chosen[: lane_devices * row_devices]).reshape(
+        lane_devices, row_devices
+    )
+    _refuse_idle(table, plan, lanes if is_vectorised else 0, rows)
+    return Layout(Mesh(table, (_LANES, _ROWS)), lanes, is_vectorised)
 
 
 def _refuse_idle(table: np.ndarray, plan: Plan, chains: int, rows: int) -> None:
-    """A process without a device in the mesh could not read what the others find."""
+    """Raise an error if a process has no device in the mesh; it could read nothing."""
     busy = {device.process_index for device in table.flat}
     if len(busy) == process_count():
         return
@@ -186,23 +187,23 @@ def _refuse_idle(table: np.ndarray, plan: Plan, chains: int, rows: int) -> None:
 
 
 def is_small(plan: Plan, target: LogDensity, cores: int) -> bool:
-    """Whether a step takes the processor less time than starting one elsewhere."""
+    """Whether a step on the processor is faster than launching one elsewhere."""
     key = jax.random.key(0)
     batched = lambda position: target.stochastic_logdensity(position, key)
     density = batched if plan.is_batched else target.logdensity
-    one = count_operations(jax.grad(density), target.shapes())
-    operations = one * plan.chains * plan.width
+    per_gradient = count_operations(jax.grad(density), target.shapes())
+    operations = per_gradient * plan.chains * plan.width
     wait = _WAIT_BATCHED if plan.is_batched else _WAIT
     return operations < wait * _CORE_SPEED * cores
 
 
 def chosen_devices(devices: object) -> Sequence[Device]:
-    """Devices by number or by name of their kind, or those given.
+    """Devices by number, by the name of their kind, or as given.
 
     Raises
     ------
     SettingError
-        When there are not so many, or it is something else.
+        When there are not that many, or `devices` is something else.
     """
     if devices is None:
         return jax.devices() if process_count() > 1 else jax.devices()[:1]
@@ -211,17 +212,17 @@ def chosen_devices(devices: object) -> Sequence[Device]:
     if isinstance(devices, str):
         return _of_kind(devices)
     if isinstance(devices, int) and not isinstance(devices, bool):
-        found = jax.devices()
-        if not 1 <= devices <= len(found):
+        available = jax.devices()
+        if not 1 <= devices <= len(available):
             raise SettingError(
                 f"devices={devices} asks for {devices} devices, and JAX has "
-                f"{len(found)}: {_listed(found)}. Write a number from 1 to "
-                f"{len(found)}; on a processor, XLA_FLAGS="
+                f"{len(available)}: {_listed(available)}. Write a number from 1 to "
+                f"{len(available)}; on a processor, XLA_FLAGS="
                 "--xla_force_host_platform_device_count=8 makes eight of it."
             )
-        return found[:devices]
+        return available[:devices]
     listed = list(devices) if isinstance(devices, Sequence) else []
-    if listed and all(isinstance(one, jax.Device) for one in listed):
+    if listed and all(isinstance(device, jax.Device) for device in listed):
         return listed
     raise SettingError(
         'devices must be a number, "all", "cpu", "gpu", "tpu", or a list of JAX '

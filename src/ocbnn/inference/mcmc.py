@@ -1,4 +1,4 @@
-"""Markov chains with a Hamiltonian kernel: what HMC and NUTS have in common."""
+"""Markov chains with a Hamiltonian kernel: the common part of HMC and NUTS."""
 
 import dataclasses
 from collections.abc import Callable
@@ -42,7 +42,7 @@ class Phase(NamedTuple):
 
 
 class MoveInfo(NamedTuple):
-    """What a person needs to judge one move."""
+    """Numbers about one move."""
 
     logdensity: Float[Array, ""]
     acceptance: Float[Array, ""]
@@ -52,13 +52,13 @@ class MoveInfo(NamedTuple):
     step_size: Float[Array, ""]
 
 
-# (key, phase, log density, tuning, is_early=...): the last says that little of the
-# warm-up is done -> (phase, acceptance, divergent, energy, steps)
+# (key, phase, log density, tuning, is_early=...) -> (phase, acceptance, divergent,
+# energy, steps); `is_early` is true in the first part of the warm-up.
 Kernel = Callable[..., tuple]
 
 
 class ChainState(NamedTuple):
-    """Where the chain is, how it is tuned, and what tuning remembers."""
+    """The chain's position, its tuning, and the state of adaptation."""
 
     phase: Phase
     tuning: Tuning
@@ -97,10 +97,10 @@ class HamiltonianChain(StartedAlgorithm):
         self.target_acceptance = target_acceptance
 
     def init(self, key: RandomKey) -> ChainState:
-        """Start where the target says, and climb a little.
+        """Start at a position from the target, and climb first.
 
-        A rule is a cliff: a trajectory that starts above it gathers so much speed that
-        its energy is lost and every move is rejected. Climbing first avoids that.
+        A trajectory that starts where a rule is violated gathers so much speed that it
+        diverges and every move is rejected. Climbing first avoids that.
         """
         start = self.density.initial(key)
         return self._from(climb(self.density, start, self.climb))
@@ -138,7 +138,7 @@ class HamiltonianChain(StartedAlgorithm):
     def warmup(
         self, key: RandomKey, state: ChainState, index: Int[Array, ""]
     ) -> tuple[ChainState, MoveInfo]:
-        """One trajectory, and one lesson from it."""
+        """One trajectory, and one adaptation step."""
         is_early = 3 * index < self.stages.size
         state, info = self._move(key, state, is_early)
         if not self.adapts:
@@ -161,15 +161,15 @@ class HamiltonianChain(StartedAlgorithm):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HamiltonianPlan(Plan):
-    """What HMC and NUTS let a person set.
+    """The common settings of HMC and NUTS.
 
     Attributes
     ----------
     step_size
-        Length of a leapfrog step; only the first guess where it is learned.
+        Length of a leapfrog step, or its initial value if it is learned.
     target_acceptance
-        What learning it aims at. Higher takes smaller steps; raise
-        it when moves diverge.
+        The acceptance rate that learning aims at. Higher rates take smaller
+        steps; raise it when moves diverge.
     climb
         Gradient steps uphill before the first move.
     collapse
@@ -192,7 +192,7 @@ class HamiltonianPlan(Plan):
     def chain(
         self, target: LogDensity, kernel: Kernel, *, adapts: bool
     ) -> HamiltonianChain:
-        """A chain of some kernel with these settings."""
+        """A chain of a kernel with these settings."""
         return HamiltonianChain(
             target,
             kernel,
@@ -206,7 +206,7 @@ class HamiltonianPlan(Plan):
 
 
 def climb(density: Flat, start: Vector, steps: int | Array) -> Phase:
-    """The highest place on a path of `steps` gradient steps (Adam) from `start`."""
+    """The best position on a path of `steps` gradient steps (Adam) from `start`."""
     optimiser = adam(_CLIMB_RATE)
 
     def step(index: Array, carry: tuple) -> tuple:
@@ -218,8 +218,8 @@ def climb(density: Flat, start: Vector, steps: int | Array) -> Phase:
             updates, state = optimiser.update(-phase.gradient, state)
         return position + updates, state, best
 
-    # The start is looked at inside the loop, because every gradient that is written
-    # down is compiled, and compiling takes longer than climbing.
+    # The start is evaluated inside the loop, because every gradient in the code is
+    # compiled separately, and compiling takes longer than climbing.
     nowhere = Phase(start, jnp.zeros((), start.dtype), jnp.zeros_like(start))
     carry = (start, optimiser.init(start), nowhere)
     return jax.lax.fori_loop(0, jnp.maximum(steps, 1), step, carry)[2]
@@ -227,19 +227,19 @@ def climb(density: Flat, start: Vector, steps: int | Array) -> Phase:
 
 @eqx.filter_jit
 def climbed(target: LogDensity, starts: Position, steps: Int[Array, ""]) -> Position:
-    """Stacked positions, each moved to the highest place on its way uphill.
+    """Stacked positions, each moved to the best position of its climb.
 
-    For chains that go on under another density, whose cliffs may be where they are.
+    For chains that continue under another density, whose rules they may violate.
     """
     density = Flat(target)
 
-    def one(position: Position) -> Position:
+    def climb_one(position: Position) -> Position:
         phase = climb(density, density.raveller.ravel(position), steps)
         return density.unravel(phase.position)
 
-    return jax.vmap(one)(starts)
+    return jax.vmap(climb_one)(starts)
 
 
 def rest_at(position: Vector, logdensity: Callable[[Vector], Any]) -> Phase:
-    """Evaluate the density once, so that no move evaluates it twice."""
+    """Evaluate the density and its gradient at a position, once for all moves."""
     return Phase(position, *jax.value_and_grad(logdensity)(position))

@@ -1,12 +1,12 @@
 r"""Microcanonical Langevin Monte Carlo: constant speed, small steps, no rejections.
 
 The momentum has a fixed length and only turns, so the chain crosses flat and steep
-parts of the density alike. `MCLMC` follows the dynamics without correction: it is the
-cheapest way to draw from a wide network's posterior, and biased by its step size.
-`AdjustedMCLMC` accepts or rejects whole trajectories, and is exact. The integrator and
-both kernels are BlackJAX's; learning the step size and the scales, one move at a time,
-is ours. References: Robnik, De Luca, Silverstein and Seljak (2023); Robnik, Cohn-Gordon
-and Seljak (2025).
+parts of the density equally fast. `MCLMC` follows the dynamics without correction: it
+is the cheapest way to draw from a wide network's posterior, and biased by its step
+size. `AdjustedMCLMC` accepts or rejects whole trajectories, and is exact. The
+integrator and both kernels are BlackJAX's; learning the step size and the scales, one
+move at a time, is ours. References: Robnik, De Luca, Silverstein and Seljak (2023);
+Robnik, Cohn-Gordon and Seljak (2025).
 """
 
 import dataclasses
@@ -48,26 +48,26 @@ from ocbnn.inference.mcmc import (
     rest_at,
 )
 
-# How many moves the estimate of the best step size looks back on, and how far from it
-# (in powers of e, per power of the step) a move may be and still teach something.
+# The number of past moves that the estimate of the best step size averages over, and
+# how far from it (in powers of e, per power of the step) a move may be and still count.
 _LOOK_BACK, _TRUST = 150.0, 1.5
-# A move whose squared energy error is this many times the wanted one has left the
-# dynamics: nothing it would find is trusted.
+# A move whose squared energy error is this many times the target is refused: its
+# integration failed.
 _REFUSED = 1000.0
 
 
 class StepSizeTuning(NamedTuple):
-    """What the warm-up knows about the best step size, in units of `unit`."""
+    """The warm-up's estimate of the best step size, in units of `unit`."""
 
     unit: Float[Array, ""]
     error: Float[Array, ""]  # weighted sum of (energy error / wanted) / step^6
     weight: Float[Array, ""]
-    most: Float[Array, ""]  # the step size above which the density was lost
+    most: Float[Array, ""]  # the step size above which the density became NaN
     moments: Moments
 
 
 class MicrocanonicalState(NamedTuple):
-    """Where the chain is, where it is heading, and how it is tuned."""
+    """The chain's position, momentum and tuning."""
 
     phase: Phase
     momentum: Vector
@@ -76,17 +76,17 @@ class MicrocanonicalState(NamedTuple):
 
 
 class MicrocanonicalInfo(NamedTuple):
-    """What a person needs to judge one move."""
+    """Numbers about one move."""
 
     logdensity: Float[Array, ""]
     energy_error: Float[Array, ""]  # squared, per dimension
-    lost: Bool[Array, ""]  # the density was no number there
+    lost: Bool[Array, ""]  # the density was not a number there
     divergent: Bool[Array, ""]  # the move was refused
     step_size: Float[Array, ""]
 
 
 class MicrocanonicalChain(StartedAlgorithm):
-    """One chain without correction, tuned to a wanted energy error."""
+    """One chain without correction, tuned to a target energy error."""
 
     density: Flat
     step_size: Float[Array, ""]
@@ -96,7 +96,7 @@ class MicrocanonicalChain(StartedAlgorithm):
     climb: Int[Array, ""]
 
     def init(self, key: RandomKey) -> MicrocanonicalState:
-        """Start where the target says, and climb a little."""
+        """Start at a position from the target, and climb first."""
         key_start, key_heading = jax.random.split(key)
         start = self.density.initial(key_start)
         return self._from(key_heading, climb(self.density, start, self.climb))
@@ -123,44 +123,47 @@ class MicrocanonicalChain(StartedAlgorithm):
         """One step of the integrator, and one small random turn."""
         phase, size = state.phase, state.phase.position.size
         with third_party():
-            after, info = _free_kernel()(
+            new, kernel_info = _free_kernel()(
                 key,
                 _mclmc().IntegratorState(
                     phase.position, state.momentum, phase.logdensity, phase.gradient
                 ),
                 self.density.logdensity,
                 inverse_mass_matrix=state.tuning.inverse_mass,
-                # In units of the posterior's width a path forgets its heading after
+                # In units of the posterior's width, the direction decorrelates over
                 # the square root of the dimension.
                 L=self.turn * size**0.5,
                 step_size=state.tuning.step_size,
             )
-        error = info.energy_change**2 / size
-        lost = ~jnp.asarray(info.nonans)
+        error = kernel_info.energy_change**2 / size
+        lost = ~jnp.asarray(kernel_info.nonans)
         refused = lost | (error > _REFUSED * self.wanted_error)
-        moved = Phase(after.position, after.logdensity, after.logdensity_grad)
+        moved = Phase(new.position, new.logdensity, new.logdensity_grad)
         moved = choose(refused, phase, moved)
-        # Refused, the chain stays and takes another heading.
-        other = jax.random.normal(
+        # After a refused move, the chain stays and takes a random direction.
+        direction = jax.random.normal(
             jax.random.fold_in(key, 1), (size,), moved.position.dtype
         )
-        momentum = jnp.where(refused, other / jnp.linalg.norm(other), after.momentum)
-        told = MicrocanonicalInfo(
+        direction = direction / jnp.linalg.norm(direction)
+        momentum = jnp.where(refused, direction, new.momentum)
+        info = MicrocanonicalInfo(
             moved.logdensity, error, lost, refused, state.tuning.step_size
         )
-        return state._replace(phase=moved, momentum=momentum), told
+        return state._replace(phase=moved, momentum=momentum), info
 
     def warmup(
         self, key: RandomKey, state: MicrocanonicalState, index: Int[Array, ""]
     ) -> tuple[MicrocanonicalState, MicrocanonicalInfo]:
-        """One step, and one lesson from it."""
+        """One step, and one adaptation step."""
         state, info = self.step(key, state)
         stage = self.stages[index]
         learned = _learn(state.learned, info, self.wanted_error)
-        seen = add_moment(learned.moments, state.phase.position)
-        learned = learned._replace(moments=choose(stage == FAST, learned.moments, seen))
+        moments = add_moment(learned.moments, state.phase.position)
+        learned = learned._replace(
+            moments=choose(stage == FAST, learned.moments, moments)
+        )
         step_size = _best_step(learned)
-        # New scales make a new space, in which the step size is learned again.
+        # With new scales, the step size must be learned again.
         ends = stage == WINDOW_END
         scales = jnp.where(ends, variances(learned.moments), state.tuning.inverse_mass)
         fresh = _forget(step_size, no_moments(state.phase.position))
@@ -180,11 +183,11 @@ def _forget(step_size: Float[Array, ""], moments: Moments) -> StepSizeTuning:
 
 
 def _learn(
-    learned: StepSizeTuning, info: MicrocanonicalInfo, wanted: float
+    learned: StepSizeTuning, info: MicrocanonicalInfo, target: float
 ) -> StepSizeTuning:
-    """One move's word on the best step: its energy error grows like the sixth power."""
+    """Update the estimate of the best step; energy errors grow like its sixth power."""
     decay = (_LOOK_BACK - 1.0) / (_LOOK_BACK + 1.0)
-    ratio = jnp.clip(info.energy_error / wanted + 1e-8, 1e-8, 1e8)
+    ratio = jnp.clip(info.energy_error / target + 1e-8, 1e-8, 1e8)
     weight = jnp.exp(-0.5 * (jnp.log(ratio) / (6.0 * _TRUST)) ** 2)
     weight = jnp.where(info.lost, 0.0, weight)
     relative = jnp.clip(info.step_size / learned.unit, 1e-3, 1e3)
@@ -200,8 +203,10 @@ def _learn(
 
 
 def _best_step(learned: StepSizeTuning) -> Float[Array, ""]:
-    known = learned.weight > 0
-    mean = jnp.where(known, learned.error / jnp.where(known, learned.weight, 1.0), 1.0)
+    has_estimate = learned.weight > 0
+    mean = jnp.where(
+        has_estimate, learned.error / jnp.where(has_estimate, learned.weight, 1.0), 1.0
+    )
     step = learned.unit * jnp.maximum(mean, 1e-30) ** (-1.0 / 6.0)
     return jnp.minimum(step, learned.most)
 
@@ -219,7 +224,7 @@ def _free_kernel() -> Callable[..., tuple]:
 
 
 @cache
-def _corrected_kernel(turn: float, most: int) -> Callable[..., tuple]:
+def _corrected_kernel(turn: float, max_steps: int) -> Callable[..., tuple]:
     from blackjax.mcmc import adjusted_mclmc  # noqa: PLC0415
     from blackjax.mcmc.hmc import HMCState  # noqa: PLC0415
 
@@ -234,10 +239,11 @@ def _corrected_kernel(turn: float, most: int) -> Callable[..., tuple]:
         is_early: Array,
     ) -> tuple:
         key_length, key_move = jax.random.split(key)
-        # Any length up to twice the usual one, so that no path closes on itself.
-        whole = turn * start.position.size**0.5 / tuning.step_size
-        share = jax.random.uniform(key_length, (), whole.dtype)
-        steps = jnp.clip(jnp.ceil(2.0 * whole * share).astype(jnp.int32), 1, most)
+        # A random length up to twice the mean, which avoids periodic orbits.
+        mean = turn * start.position.size**0.5 / tuning.step_size
+        share = jax.random.uniform(key_length, (), mean.dtype)
+        steps = jnp.ceil(2.0 * mean * share).astype(jnp.int32)
+        steps = jnp.clip(steps, 1, max_steps)
         with third_party():
             state, info = trajectory(
                 key_move,
@@ -261,14 +267,14 @@ class MCLMC(Plan):
     Attributes
     ----------
     wanted_error
-        Squared energy error per weight and step that the step size is
-        tuned to. It bounds the bias: with the usual value, variances are off by a
-        few percent at most. Halve it and steps become 12 % shorter.
+        The squared energy error per weight and step that the step size is
+        tuned to. It bounds the bias: with the default, variances are off by a
+        few percent at most. Halving it makes steps 12 % shorter.
     turn
-        How far the chain goes before it forgets its heading, in widths of the
+        How far the chain moves before its direction decorrelates, in widths of the
         posterior.
     step_size
-        First guess, in widths of the posterior.
+        Initial step size, in widths of the posterior.
     climb
         Gradient steps uphill before the first move.
     """
@@ -304,14 +310,14 @@ class MCLMC(Plan):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AdjustedMCLMC(HamiltonianPlan):
-    """Microcanonical trajectories that are accepted or rejected, and so exact.
+    """Microcanonical trajectories that are accepted or rejected, so draws are exact.
 
     Attributes
     ----------
     turn
         Mean length of a trajectory, in widths of the posterior.
     max_steps
-        The most integrator steps in a trajectory.
+        The maximum number of integrator steps in a trajectory.
     """
 
     turn: float = 1.0

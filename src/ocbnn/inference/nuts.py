@@ -12,7 +12,7 @@ from ocbnn.inference.base import LogDensity, check_counts
 from ocbnn.inference.mcmc import HamiltonianChain, HamiltonianPlan
 from ocbnn.inference.trajectory import move
 
-# While scales are unknown, long trajectories cost more than they teach.
+# While scales are unknown, long trajectories are not worth their cost.
 _EARLY_DEPTH = 7
 
 
@@ -33,8 +33,8 @@ class NUTS(HamiltonianPlan):
     Attributes
     ----------
     max_depth
-        A trajectory doubles at most so often: ten times make 1023 leapfrog
-        steps. During the first third of the warm-up it doubles seven times at most.
+        The maximum number of doublings of a trajectory: ten make 1023 leapfrog
+        steps. During the first third of the warm-up it is seven at most.
     """
 
     max_depth: int = 10

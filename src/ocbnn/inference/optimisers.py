@@ -1,4 +1,5 @@
-"""Optimisers of Optax, which is imported by the first plan that makes one.
+"""Optimisers from Optax, which is imported when a plan first needs one.
+
 
 Equal settings give the same object, because an optimiser is part of what is compiled.
 """
@@ -16,37 +17,37 @@ class Optimiser(Protocol):
 
     @property
     def init(self) -> Callable[..., Any]:
-        """From parameters to what it remembers."""
+        """From parameters to the initial state."""
         ...
 
     @property
     def update(self) -> Callable[..., Any]:
-        """From slopes and what it remembers to a move and what it remembers next."""
+        """From gradients and a state to updates and the next state."""
         ...
 
 
 @cache
 def adam(rate: float) -> Optimiser:
-    """Adam with steps of one size."""
+    """Adam with a constant step size."""
     return _optax().adam(rate)
 
 
 @cache
 def adagrad(rate: float) -> Optimiser:
-    """Adagrad, which remembers every slope."""
+    """Adagrad, whose state accumulates all gradients."""
     return _optax().adagrad(rate)
 
 
 @cache
 def fading_adam(rate: float, iterations: int) -> Optimiser:
-    """Adam whose steps fade to nothing, so that it ends at rest in spite of batches."""
+    """Adam whose step size decays to zero, so that it converges despite batches."""
     optax = _optax()
     return optax.adam(optax.cosine_decay_schedule(rate, iterations))
 
 
 @cache
 def late_fading_adam(rate: float, iterations: int) -> Optimiser:
-    """Adam whose steps fade to nothing in the second half."""
+    """Adam whose step size decays to zero in the second half."""
     optax, half = _optax(), iterations // 2
     fade = optax.cosine_decay_schedule(rate, max(1, iterations - half))
     constant = optax.constant_schedule(rate)
@@ -54,7 +55,7 @@ def late_fading_adam(rate: float, iterations: int) -> Optimiser:
 
 
 def _optax() -> Any:
-    # Whoever asks first may be traced, and constants of a module must outlive that.
+    # The first caller may be traced, but a module's constants must not be tracers.
     with jax.ensure_compile_time_eval():
         import optax  # noqa: PLC0415 (slow to import)
     return optax

@@ -1,4 +1,4 @@
-"""Pytrees as named arrays on disk. Their structure is never written, only checked."""
+"""Pytrees as named arrays on disk. Their structure is not stored, only checked."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from ocbnn.storage.arrays import KINDS
 
 
 def pack(name: str, tree: Any) -> dict[str, np.ndarray]:
-    """The leaves of a pytree, in order and by name."""
+    """The leaves of a pytree by name, in order."""
     return {title: _plain(leaf) for title, leaf in _titled(name, tree)}
 
 
@@ -22,36 +22,36 @@ def unpack(
     arrays: Mapping[str, np.ndarray],
     rows: int | None = None,
 ) -> Any:
-    """The pytree that was packed.
+    """Rebuild a pytree from named arrays.
 
     Parameters
     ----------
     name
-        What it was packed as.
+        The name it was packed under.
     shapes
-        The structure that it must have, with shapes and types as leaves.
+        The required structure, with shapes and dtypes as leaves.
     arrays
-        Arrays by name; others may be among them.
+        Arrays by name; may contain others.
     rows
-        How many rows each leaf has along a first axis that `shapes` leave out.
+        The number of rows along an additional first axis, which `shapes` lack.
 
     Raises
     ------
     StorageError
-        When an array is missing, or of another shape or type.
+        When an array is missing, or has another shape or dtype.
     """
     leaves = []
     for title, leaf in _titled(name, shapes):
         plain = jax.eval_shape(_bare, leaf)
         shape = plain.shape if rows is None else (rows, *plain.shape)
-        leaves.append(_made(_fitting(title, arrays, shape, plain.dtype), leaf))
+        leaves.append(_unpacked_leaf(_fitting(title, arrays, shape, plain.dtype), leaf))
     return jax.tree.unflatten(jax.tree.structure(shapes), leaves)
 
 
 def _titled(name: str, tree: Any) -> list[tuple[str, Any]]:
     paths, _ = jax.tree_util.tree_flatten_with_path(tree)
     keystr = jax.tree_util.keystr
-    # The number keeps names apart where two paths read the same.
+    # The number keeps names unique where two paths print the same text.
     return [(f"{name} {i}: {keystr(path)}", a) for i, (path, a) in enumerate(paths)]
 
 
@@ -64,9 +64,9 @@ def _bare(leaf: Any) -> Any:
 
 
 def _stored_kind(dtype: np.dtype) -> np.dtype:
-    # Kinds of numbers that files do not know (bfloat16, ...) are kept as their bits.
-    known = dtype.name in KINDS
-    return dtype if known else np.dtype(f"uint{8 * dtype.itemsize}")
+    # Dtypes that the file format does not support (bfloat16, ...) are stored as bits.
+    is_supported = dtype.name in KINDS
+    return dtype if is_supported else np.dtype(f"uint{8 * dtype.itemsize}")
 
 
 def _plain(leaf: Any) -> np.ndarray:
@@ -88,7 +88,7 @@ def _fitting(
     return array.view(dtype)
 
 
-def _made(array: np.ndarray, leaf: Any) -> Any:
+def _unpacked_leaf(array: np.ndarray, leaf: Any) -> Any:
     if not _is_key(leaf):
         return array
     kinds: list[Any] = []

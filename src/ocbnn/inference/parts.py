@@ -17,8 +17,8 @@ def parts_at(
 ) -> dict[str, Array]:
     """Every part by name, at positions stacked along one axis, `batch` at a time.
 
-    Names are asked of the target itself: compiled code serves others of its shape,
-    whose parts are called otherwise.
+    Names come from the target itself: compiled code is shared with other targets of the
+    same shape, whose parts may have other names.
     """
     values = _values(target, positions, batch)
     return dict(zip(_names(target), values, strict=True))
@@ -29,7 +29,7 @@ def parts_without_number(target: LogDensity, positions: Position) -> list[str]:
     values = _values(target, positions, None)
     wrong = [bool(np.isnan(value).any()) for value in values]
     if not any(wrong):
-        return []  # Asking for names is slow, and a run asks after every chunk.
+        return []  # Names are slow to find, and a run checks after every chunk.
     pairs = zip(_names(target), wrong, strict=True)
     return [name for name, is_wrong in pairs if is_wrong]
 
@@ -41,7 +41,7 @@ def _names(target: LogDensity) -> list[str]:
 @eqx.filter_jit
 def _values(target: LogDensity, positions: Position, batch: int | None) -> list[Any]:
     positions = jax.tree.map(jnp.asarray, positions)
-    values = lambda one: jax.tree.leaves(target.parts(one))
+    values = lambda position: jax.tree.leaves(target.parts(position))
     if batch is None:
         return jax.vmap(values)(positions)
     return jax.lax.map(values, positions, batch_size=batch)

@@ -1,4 +1,4 @@
-"""Telling a person how a run is going: a live bar, plain lines, or nothing."""
+"""Reporting how a run is going: a live bar, plain lines, or nothing."""
 
 import sys
 import threading
@@ -8,15 +8,15 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from ocbnn.errors import SettingError
 
 _PLAIN_SECONDS = 10.0
-# Less time than this tells no pace.
+# Shorter times give no reliable rate.
 _GLANCE = 1e-3
-# What took less is not said to have taken any time.
+# Shorter durations are not reported.
 _MOMENT = 0.05
 
 
 @runtime_checkable
 class ProgressReporter(Protocol):
-    """Hears of every chunk of moves, from several threads."""
+    """Receives every chunk of moves, from several threads."""
 
     def __enter__(self) -> "ProgressReporter": ...
 
@@ -32,21 +32,21 @@ class ProgressReporter(Protocol):
         """The run is over."""
 
 
-# What a person writes to be told, or not.
+# What the user can pass as `progress`.
 Progress: TypeAlias = bool | Literal["auto"] | ProgressReporter | None
 
 
 def resume(reporter: ProgressReporter, count: int, note: str) -> None:
-    """Say that `count` moves were done before, in another process.
+    """Report that `count` moves were done before, in another process.
 
-    A reporter may have a `resume(count, note)`, so that its estimate of the time left
-    starts afresh; others are told of an advance.
+    A reporter may have a `resume(count, note)`, so that these moves do not count for
+    its rate; for others it is an advance.
     """
     getattr(reporter, "resume", reporter.advance)(count, note)
 
 
 def show(reporter: ProgressReporter, target: Any, positions: Any) -> None:
-    """Let a reporter see draws as they come, if it has a `see(target, positions)`.
+    """Show draws to a reporter as they come, if it has a `see(target, positions)`.
 
     Positions are stacked along three axes: chains, draws, and positions of one draw. It
     is called between chunks of moves, in the thread that runs them.
@@ -57,13 +57,13 @@ def show(reporter: ProgressReporter, target: Any, positions: Any) -> None:
 
 
 def is_stopping(reporter: ProgressReporter) -> bool:
-    """Whether a run is to end and keep what it has, as after Ctrl-C.
+    """Whether a run should end and keep its draws, as after Ctrl-C.
 
-    A reporter may have an `is_stopping()`. It is asked several times a second, in the
-    thread that called; unlike an interrupt, its answer cannot get lost in a library.
+    A reporter may have an `is_stopping()`. It is called several times a second, in the
+    calling thread; unlike an interrupt, its answer cannot get lost in a library.
     """
-    asked = getattr(reporter, "is_stopping", None)
-    return asked is not None and bool(asked())
+    callback = getattr(reporter, "is_stopping", None)
+    return callback is not None and bool(callback())
 
 
 class _SilentReporter:
@@ -84,44 +84,44 @@ class _SilentReporter:
 
 
 class ProgressEstimate:
-    """How far a run is, how fast it goes, and how long it will take."""
+    """A run's progress, its rate, and the estimated time left."""
 
     def __init__(self, total: int | None = None) -> None:
         self._total, self._done, self._before = total, 0, 0
         self._started = time.monotonic()
 
     def resume(self, count: int) -> None:
-        """Some moves were made before, in another process."""
+        """Add moves that were done before, in another process."""
         self._before = count
 
     def advance(self, count: int) -> None:
-        """Some more moves are made."""
+        """Add moves."""
         if not self._done:
-            # Compilation is over; what it took says nothing of what is left.
+            # The time until now was compilation, and says nothing about the rate.
             self._started = time.monotonic()
         self._done += count
 
     @property
     def seconds(self) -> float:
-        """Since the first move was told of, or since the start."""
+        """Seconds since the first report, or since the start."""
         return time.monotonic() - self._started
 
     @property
     def share(self) -> float | None:
-        """Of all moves, if their number is known."""
+        """The share of all moves that are done, if their number is known."""
         if self._total is None:
             return None
         return min(1.0, (self._before + self._done) / max(self._total, 1))
 
     @property
     def rate(self) -> float | None:
-        """Moves a second; one report tells no pace."""
-        gone = self.seconds
-        return self._done / gone if self._done and gone > _GLANCE else None
+        """Moves per second; None after only one report."""
+        elapsed = self.seconds
+        return self._done / elapsed if self._done and elapsed > _GLANCE else None
 
     @property
     def left(self) -> float | None:
-        """Seconds, if they can be told."""
+        """Seconds left, if they can be estimated."""
         rate = self.rate
         if self._total is None or rate is None:
             return None
@@ -134,46 +134,46 @@ class _LineReporter(_SilentReporter):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._label, self._estimate = "", ProgressEstimate()
-        self._spoken = time.monotonic()
+        self._last_printed = time.monotonic()
 
     def begin(self, label: str, total: int | None) -> None:
         self._label, self._estimate = label, ProgressEstimate(total)
-        self._spoken = time.monotonic()
+        self._last_printed = time.monotonic()
 
     def resume(self, count: int, note: str) -> None:
         self._estimate.resume(count)
-        self._say(note)
+        self._print(note)
 
     def advance(self, count: int, note: str) -> None:
         with self._lock:
             self._estimate.advance(count)
             now = time.monotonic()
-            if now - self._spoken < _PLAIN_SECONDS:
+            if now - self._last_printed < _PLAIN_SECONDS:
                 return
-            self._spoken = now
+            self._last_printed = now
             share, left = self._estimate.share, self._estimate.left
             if share is None:
-                self._say(f"{note}, {self._estimate.seconds:.0f} s so far")
+                self._print(f"{note}, {self._estimate.seconds:.0f} s so far")
                 return
-            rest = "" if left is None else f", about {left:.0f} s left"
-            self._say(f"{100 * share:.0f} %, {note}{rest}")
+            time_left = "" if left is None else f", about {left:.0f} s left"
+            self._print(f"{100 * share:.0f} %, {note}{time_left}")
 
     def finish(self, note: str) -> None:
-        gone = self._estimate.seconds
-        self._say(f"{note} ({gone:.1f} s)" if gone >= _MOMENT else note)
+        elapsed = self._estimate.seconds
+        self._print(f"{note} ({elapsed:.1f} s)" if elapsed >= _MOMENT else note)
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         print(f"{self._label}: {text}", file=sys.stderr, flush=True)
 
 
 class SubtaskReporter(_SilentReporter):
-    """One of several runs on a bar that counts the moves of all of them."""
+    """One of several runs that share a bar."""
 
     def __init__(self, bar: ProgressReporter, label: str) -> None:
         self._bar, self._label = bar, label
 
     def begin(self, label: str, total: int | None) -> None:
-        """Say which run it is."""
+        """Report which run begins."""
         self._bar.advance(0, f"{self._label}: compiling")
 
     def advance(self, count: int, note: str) -> None:
@@ -182,7 +182,7 @@ class SubtaskReporter(_SilentReporter):
 
 
 def make_reporter(progress: object) -> ProgressReporter:
-    """A reporter from what a person wrote: True, False, "auto" or their own.
+    """A reporter from what the user passed: True, False, "auto" or their own.
 
     "auto" draws a bar on a terminal and is silent elsewhere; True writes plain lines
     where there is no terminal.
@@ -192,8 +192,8 @@ def make_reporter(progress: object) -> ProgressReporter:
     if progress is True or progress == "auto":
         from ocbnn.inference.progress_bar import bar_on_terminal  # noqa: PLC0415 (needs rich)
 
-        otherwise = _LineReporter() if progress is True else _SilentReporter()
-        return bar_on_terminal() or otherwise
+        fallback = _LineReporter() if progress is True else _SilentReporter()
+        return bar_on_terminal() or fallback
     if isinstance(progress, ProgressReporter):
         return progress
     raise SettingError(

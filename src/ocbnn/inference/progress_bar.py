@@ -1,4 +1,4 @@
-"""A bar that shows on a terminal how a run is going."""
+"""A progress bar on a terminal."""
 
 from rich.console import Console
 from rich.progress import (
@@ -12,7 +12,7 @@ from rich.progress import (
 
 
 def bar_on_terminal() -> "ProgressBar | None":
-    """A bar where there is a terminal to draw it on."""
+    """A bar if there is a terminal to draw it on; otherwise None."""
     console = Console(stderr=True)
     return ProgressBar(console) if console.is_terminal else None
 
@@ -43,9 +43,9 @@ class ProgressBar:
         self._task = self._progress.add_task(label, total=total, note="compiling")
 
     def resume(self, count: int, note: str) -> None:
-        """Start from what was done before."""
+        """Start from the moves that were done before."""
         if self._task is not None:
-            # A reset, because an update would be taken for the speed of this run.
+            # A reset, because an update would count towards the speed of this run.
             self._progress.reset(self._task, completed=count, note=note)
 
     def advance(self, count: int, note: str) -> None:
@@ -56,5 +56,7 @@ class ProgressBar:
     def finish(self, note: str) -> None:
         """Fill it up."""
         if self._task is not None:
-            done = max(1, self._progress.tasks[self._task].completed)
-            self._progress.update(self._task, total=done, completed=done, note=note)
+            completed = max(1, self._progress.tasks[self._task].completed)
+            self._progress.update(
+                self._task, total=completed, completed=completed, note=note
+            )

@@ -1,12 +1,12 @@
-"""A chain on disk: what it needs to go on, and all it has kept.
+"""A chain on disk: its state and its samples.
 
-A chain appends what it kept since the last time as a numbered block and then replaces
-its `state.ocbnn`, which says how many blocks belong to it. Each file appears whole or
-not at all, and the state comes last: a process may be killed at any moment, and what is
-there is a place from which the chain can go on. No save costs more than the one before.
+A chain appends its new samples as a numbered block and then replaces its
+`state.ocbnn`, which says how many blocks belong to it. Each file is written atomically,
+and the state comes last, so a process may be killed at any moment and the chain can
+continue from what is on disk. The cost of a save does not grow with the run.
 
-Each chain writes for itself, in its own thread and between two chunks. There its state
-is at rest, nothing needs to be handed over, and no chain waits for another.
+Each chain is saved in its own thread, between two chunks. There its state does not
+change, no data are passed between threads, and no chain waits for another.
 """
 
 import time
@@ -26,8 +26,8 @@ from ocbnn.storage import Bundle, read_bundle, write_bundle
 _STATE = "state.ocbnn"
 
 
-class Place(NamedTuple):
-    """How far a chain has come."""
+class ChainProgress(NamedTuple):
+    """How many moves and draws of a chain are done."""
 
     warmed: int = 0  # moves of the warm-up that are done
     is_warm: bool = False
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 
 class Shapes(NamedTuple):
-    """The structure of what a chain saves; of what it keeps, that of one row."""
+    """The structure of a chain's state, and of one row of its samples."""
 
     state: Any
     positions: Any
@@ -47,8 +47,8 @@ class Saved(NamedTuple):
     """What a chain continues from."""
 
     state: Any
-    place: Place
-    kept: ChainSamples
+    progress: ChainProgress
+    samples: ChainSamples
 
 
 class ChainRecord:
@@ -57,28 +57,28 @@ class ChainRecord:
     def __init__(self, checkpoint: Checkpoint, number: int) -> None:
         self._checkpoint = checkpoint
         self._folder = checkpoint.folder.path / f"chain-{number}"
-        self._blocks = 0  # blocks that the state on disk knows of
-        self._draws = self._moves = 0  # how much of what was kept is in them
+        self._blocks = 0  # blocks that the state on disk refers to
+        self._draws = self._moves = 0  # how many samples are in them
         self._tried = time.monotonic()
 
     def is_due(self) -> bool:
         """Whether the last attempt was long enough ago."""
         return time.monotonic() - self._tried >= self._checkpoint.every
 
-    def save(self, state: Any, place: Place, kept: ChainSamples) -> None:
-        """Save; if that cannot be, remember to say so, and lose nothing."""
-        if not self._checkpoint.is_ours:
+    def save(self, state: Any, progress: ChainProgress, samples: ChainSamples) -> None:
+        """Save; on failure, record the error and keep everything in memory."""
+        if not self._checkpoint.is_writer:
             return
         try:
             self._checkpoint.prepare(self._folder)
-            self._write(state, place, kept)
-            self._checkpoint.succeeded(self._folder)
+            self._write(state, progress, samples)
+            self._checkpoint.mark_saved(self._folder)
         except (CheckpointError, StorageError) as error:
-            self._checkpoint.failed(self._folder, error)
+            self._checkpoint.mark_failed(self._folder, error)
         self._tried = time.monotonic()
 
     def load(self, shapes: Callable[[], Shapes]) -> Saved | None:
-        """What was saved; None if nothing was.
+        """Load what was saved; None if nothing was.
 
         Raises
         ------
@@ -95,39 +95,41 @@ class ChainRecord:
                 "Remove the folder to start again, or take it from a backup."
             ) from error
 
-    def _write(self, state: Any, place: Place, kept: ChainSamples) -> None:
+    def _write(
+        self, state: Any, progress: ChainProgress, samples: ChainSamples
+    ) -> None:
         blocks = self._blocks
-        draws = kept.positions[self._draws :], kept.stats[self._draws :]
-        moves = kept.warmup[self._moves :]
+        draws = samples.positions[self._draws :], samples.stats[self._draws :]
+        moves = samples.warmup[self._moves :]
         if draws[0] or moves:
             write_bundle(self._block(blocks), *_packed_block(*draws, moves))
             blocks += 1
         document = {
-            **place._asdict(),
+            **progress._asdict(),
             "blocks": blocks,
             "seconds": self._checkpoint.seconds,
         }
         write_bundle(self._folder / _STATE, document, pack("state", state))
         self._blocks = blocks
-        self._draws, self._moves = len(kept.positions), len(kept.warmup)
+        self._draws, self._moves = len(samples.positions), len(samples.warmup)
 
     def _read(self, shapes: Shapes) -> Saved:
         bundle = read_bundle(self._folder / _STATE)
-        place, blocks, seconds = _place(bundle)
-        kept = ChainSamples()
+        progress, blocks, seconds = _read_progress(bundle)
+        samples = ChainSamples()
         for number in range(blocks):
-            _unpack_block(read_bundle(self._block(number)), shapes, kept)
-        moves = sum(map(length, kept.warmup))
-        if (kept.draws, moves) != (place.drawn, place.warmed):
+            _unpack_block(read_bundle(self._block(number)), shapes, samples)
+        moves = sum(map(length, samples.warmup))
+        if (samples.draws, moves) != (progress.drawn, progress.warmed):
             raise StorageError(
-                f"{self._folder} holds {kept.draws} draws and {moves} moves of the "
-                f"warm-up, and its state speaks of {place.drawn} and {place.warmed}."
+                f"{self._folder} holds {samples.draws} draws and {moves} moves of the "
+                f"warm-up, but its state says {progress.drawn} and {progress.warmed}."
             )
         state = unpack("state", shapes.state, bundle.arrays)
         self._blocks = blocks
-        self._draws, self._moves = len(kept.positions), len(kept.warmup)
-        self._checkpoint.spent(seconds)
-        return Saved(jax.tree.map(jnp.asarray, state), place, kept)
+        self._draws, self._moves = len(samples.positions), len(samples.warmup)
+        self._checkpoint.add_seconds(seconds)
+        return Saved(jax.tree.map(jnp.asarray, state), progress, samples)
 
     def _block(self, number: int) -> Path:
         return self._folder / f"block-{number:06d}.ocbnn"
@@ -144,25 +146,25 @@ def _packed_block(positions: list, stats: list, warmup: list) -> tuple[dict, dic
     return document, arrays
 
 
-def _unpack_block(block: Bundle, shapes: Shapes, kept: ChainSamples) -> None:
+def _unpack_block(block: Bundle, shapes: Shapes, samples: ChainSamples) -> None:
     if "draws" in block.document:
         rows = _count(block, "draws")
-        kept.add_draws(
+        samples.add_draws(
             unpack("positions", shapes.positions, block.arrays, rows),
             unpack("stats", shapes.stats, block.arrays, rows),
         )
     if "moves" in block.document:
         rows = _count(block, "moves")
-        kept.warmup.append(unpack("warmup", shapes.warmup, block.arrays, rows))
+        samples.warmup.append(unpack("warmup", shapes.warmup, block.arrays, rows))
 
 
-def _place(bundle: Bundle) -> tuple[Place, int, float]:
+def _read_progress(bundle: Bundle) -> tuple[ChainProgress, int, float]:
     warmed, drawn, blocks = (_count(bundle, n) for n in ("warmed", "drawn", "blocks"))
     seconds = bundle.document.get("seconds")
     if not isinstance(seconds, (int, float)):
         raise StorageError(f'"seconds" must be a number, got {seconds!r}.')
     is_warm = bundle.document.get("is_warm") is True
-    return Place(warmed, is_warm, drawn), blocks, float(seconds)
+    return ChainProgress(warmed, is_warm, drawn), blocks, float(seconds)
 
 
 def _count(bundle: Bundle, name: str) -> int:

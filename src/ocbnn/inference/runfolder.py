@@ -1,4 +1,4 @@
-"""The folder of a run: whose it is, and that one process at a time writes to it."""
+"""The folder of a run: it belongs to one run, and one process at a time writes it."""
 
 import json
 import os
@@ -14,11 +14,11 @@ from ocbnn.storage.files import TEMPORARY, explained, read_file
 FORMAT, VERSION = "ocbnn run", 1
 _RUN, _LOCK = "run.json", "lock"
 _MOST_BYTES = 16 * 2**20
-_MOST_SAID = 3
+_MOST_SHOWN = 3
 
 
 class RunFolder:
-    """A folder that holds one run, or will."""
+    """A folder that holds one run, or will hold one."""
 
     def __init__(
         self, path: Path, identity: dict[str, str], surroundings: dict[str, str]
@@ -29,18 +29,17 @@ class RunFolder:
         self.is_ready = False
 
     def open(self) -> None:
-        """Take the folder; make it, if it is not there.
+        """Lock the folder, creating it if necessary.
 
         Raises
         ------
         CheckpointError
             When it holds something else, or is in use.
         StorageError
-            When it cannot be written to. What it holds may be read
-            nevertheless.
+            When it cannot be written to. It can still be read.
         """
         with explained(self.path, "read"):
-            self._refuse_strangers()
+            self._refuse_other_files()
         try:
             self.prepare()
         except StorageError:
@@ -49,14 +48,14 @@ class RunFolder:
             raise
 
     def prepare(self) -> None:
-        """Have the folder ready to write to, if it is not yet."""
+        """Create and lock the folder, if that is not done yet."""
         if self.is_ready:
             return
         with explained(self.path, "written to"):
             self.path.mkdir(parents=True, exist_ok=True)
-            self._take()
-            # Only now: someone else may have had the folder until a moment ago.
-            self._refuse_strangers()
+            self._acquire_lock()
+            # Checked again under the lock: another process may have used the folder.
+            self._refuse_other_files()
             if (self.path / _RUN).exists():
                 self._compare(self._read())
             else:
@@ -65,36 +64,36 @@ class RunFolder:
         self.is_ready = True
 
     def close(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def _sweep(self) -> None:
-        """Remove what a killed process left half-written."""
-        for left in [*self.path.glob(".*"), *self.path.glob("chain-*/.*")]:
-            if left.name.endswith(TEMPORARY):
-                left.unlink(missing_ok=True)
+        """Remove temporary files of a killed process."""
+        for path in [*self.path.glob(".*"), *self.path.glob("chain-*/.*")]:
+            if path.name.endswith(TEMPORARY):
+                path.unlink(missing_ok=True)
 
-    def _refuse_strangers(self) -> None:
-        """Never write where something else is."""
+    def _refuse_other_files(self) -> None:
+        """Raise an error if the folder contains other files."""
         if not self.path.exists():
             return
         if not self.path.is_dir():
             raise CheckpointError(
-                f"checkpoint={str(self.path)!r} must name a folder, and there is a "
-                "file. Choose another name."
+                f"checkpoint={str(self.path)!r} must name a folder, but is a file. "
+                "Choose another name."
             )
-        names = {one.name for one in self.path.iterdir()}
+        names = {path.name for path in self.path.iterdir()}
         ours = {n for n in names if n == _LOCK or n.endswith(TEMPORARY)}
         if _RUN not in names and names - ours:
             raise CheckpointError(
-                f"checkpoint={str(self.path)!r} is a folder that holds no run of ocbnn "
-                f"but other things ({sorted(names - ours)[0]!r}), so nothing is "
+                f"checkpoint={str(self.path)!r} is a folder with other files "
+                f"({sorted(names - ours)[0]!r}) and no run of ocbnn, so nothing is "
                 "written there. Name a new or an empty folder."
             )
 
-    def _take(self) -> None:
+    def _acquire_lock(self) -> None:
         """Lock the folder for as long as this process lives."""
         try:
             import fcntl  # noqa: PLC0415
@@ -106,10 +105,10 @@ class RunFolder:
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            who = os.read(number, 20).decode("ascii", "replace").strip() or "another"
+            holder = os.read(number, 20).decode("ascii", "replace").strip() or "another"
             os.close(number)
             raise CheckpointError(
-                f"the run in {self.path} is being continued by process {who} right "
+                f"the run in {self.path} is being continued by process {holder} right "
                 "now. Wait for it, or name another folder."
             ) from None
         self._lock = number
@@ -117,44 +116,44 @@ class RunFolder:
         os.write(number, str(os.getpid()).encode())
 
     def _described(self) -> bytes:
-        whole = {
+        document = {
             "format": FORMAT,
             "version": VERSION,
             "made_with": self._surroundings,
             "run": self._identity,
         }
-        return json.dumps(whole, indent=1).encode()
+        return json.dumps(document, indent=1).encode()
 
     def _read(self) -> dict[str, Any]:
-        place = self.path / _RUN
+        path = self.path / _RUN
         try:
-            found = json.loads(read_file(place, _MOST_BYTES))
-            if found["format"] != FORMAT or not isinstance(found["version"], int):
+            document = json.loads(read_file(path, _MOST_BYTES))
+            if document["format"] != FORMAT or not isinstance(document["version"], int):
                 raise ValueError(f'"format" must be "{FORMAT}"')
-            run, made_with = dict(found["run"]), dict(found["made_with"])
+            run, made_with = dict(document["run"]), dict(document["made_with"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CheckpointError(
-                f"{place} does not describe a run of ocbnn ({error}). Name another "
+                f"{path} does not describe a run of ocbnn ({error}). Name another "
                 "folder, or remove this one."
             ) from error
-        if found["version"] > VERSION:
+        if document["version"] > VERSION:
             raise CheckpointError(
-                f"{place} was written by a newer ocbnn (format {found['version']}). "
+                f"{path} was written by a newer ocbnn (format {document['version']}). "
                 "Update ocbnn, or name another folder."
             )
         return {"run": run, "made_with": made_with}
 
-    def _compare(self, there: dict[str, Any]) -> None:
-        found = differences(self._identity, there["run"])
-        if found:
-            more = len(found) - _MOST_SAID
-            also = f"; and {more} more" if more > 0 else ""
+    def _compare(self, saved: dict[str, Any]) -> None:
+        differing = differences(self._identity, saved["run"])
+        if differing:
+            omitted = len(differing) - _MOST_SHOWN
+            also = f"; and {omitted} more" if omitted > 0 else ""
             raise CheckpointError(
-                f"{self.path} holds another run: {'; '.join(found[:_MOST_SAID])}"
+                f"{self.path} holds another run: {'; '.join(differing[:_MOST_SHOWN])}"
                 f"{also}. Name another folder, or remove this one if you no longer "
                 "want what it holds."
             )
-        changed = differences(self._surroundings, there["made_with"])
+        changed = differences(self._surroundings, saved["made_with"])
         if changed:
             warn(
                 f"the run in {self.path} was begun elsewhere: {'; '.join(changed)}. It "

@@ -1,13 +1,13 @@
 r"""Tempered sequential Monte Carlo: from the prior to the posterior by small steps.
 
 A population of particles starts as draws from the reference density $p_0$ and follows
-$p_0(W)\, r_1(W)^{\lambda_1} r_2(W)^{\lambda_2}$, where $r_1, r_2, \dots$ are what the
-target adds, stage by stage: each power grows from 0 to 1 before the next begins. Every
-step picks the next power so that the effective sample size of the weights is a fixed
-share of the population, resamples, and moves each particle with a few Hamiltonian
-trajectories at the new temperature. Separate modes keep their shares,
-and the weights' means multiply to an estimate of the evidence. Reference: Del Moral,
-Doucet and Jasra (2006).
+$p_0(W)\, r_1(W)^{\lambda_1} r_2(W)^{\lambda_2}$, where $r_1, r_2, \dots$ are the other
+factors of the target, one per stage: each power grows from 0 to 1 before the next
+begins. Every step chooses the next power so that the effective sample size of the
+weights is a fixed share of the population, resamples, and moves each particle with a
+few Hamiltonian trajectories at the new temperature. Separate modes keep their shares,
+and the product of the weights' means is an estimate of the evidence. Reference: Del
+Moral, Doucet and Jasra (2006).
 """
 
 import dataclasses
@@ -34,22 +34,22 @@ from ocbnn.inference.hmc import move
 from ocbnn.inference.mcmc import Phase, rest_at
 
 _WANTED_ACCEPTANCE = 0.75
-# Trajectory length in standard deviations of the cloud: a quarter of a turn.
+# Trajectory length in standard deviations of the particles: a quarter of a period.
 _CROSSING = 1.5
 
 
 class Population(NamedTuple):
-    """The particles, how far they have come, and how to move them."""
+    """The particles, their temperature, and the step size of their moves."""
 
     positions: Float[Array, "particles dim"]
-    temperature: Float[Array, ""]  # stages that are on, the last perhaps in part
+    temperature: Float[Array, ""]  # number of stages switched on, with a fraction
     log_evidence: Float[Array, ""]
     step_size: Float[Array, ""]
     polished: Int[Array, ""]  # rounds of moves made at the final temperature
 
 
 class TemperInfo(NamedTuple):
-    """What a person needs to judge one temperature."""
+    """Numbers about one temperature."""
 
     logdensity: Float[Array, ""]
     temperature: Float[Array, ""]
@@ -60,7 +60,7 @@ class TemperInfo(NamedTuple):
 
 
 class TemperedPopulation(Algorithm):
-    """One population on its way."""
+    """One population."""
 
     density: Flat
     particles: int = eqx.field(static=True)
@@ -82,10 +82,10 @@ class TemperedPopulation(Algorithm):
         """One temperature: choose it, resample, move."""
         key_resample, key_moves = jax.random.split(key)
         parts = jax.vmap(self.density.stages)(state.positions)
-        last = parts.shape[1] - 1.0
-        stage = jnp.minimum(jnp.floor(state.temperature), last - 1.0)
+        final_stage = parts.shape[1] - 1.0
+        stage = jnp.minimum(jnp.floor(state.temperature), final_stage - 1.0)
         added = parts[:, stage.astype(jnp.int32) + 1]
-        # A start outside the support has no future; it must not poison the sums.
+        # A start outside of the support gets weight zero, or NaN would spread.
         added = jnp.where(jnp.isnan(added), -jnp.inf, added)
         gain = next_gain(added, stage + 1.0 - state.temperature, self.keep)
         weights = gain * added
@@ -94,19 +94,19 @@ class TemperedPopulation(Algorithm):
             + jax.nn.logsumexp(weights)
             - jnp.log(float(self.particles))
         )
-        was_final = state.temperature >= last
+        was_final = state.temperature >= final_stage
         chosen = systematic(key_resample, jax.nn.softmax(weights))
         chosen = jnp.where(was_final, jnp.arange(self.particles), chosen)
         temperature = jnp.minimum(state.temperature + gain, stage + 1.0)
-        near = temperature > stage + 1.0 - 1e-6
-        temperature = jnp.where(near, stage + 1.0, temperature)
+        is_at_end = temperature > stage + 1.0 - 1e-6
+        temperature = jnp.where(is_at_end, stage + 1.0, temperature)
 
         positions = state.positions[chosen]
         variance = jnp.var(positions, axis=0)
         positions, step_size, acceptance, value = self._move(
             key_moves, positions, temperature, state.step_size, variance
         )
-        final = temperature >= last
+        final = temperature >= final_stage
         state = Population(
             positions,
             temperature,
@@ -117,7 +117,7 @@ class TemperedPopulation(Algorithm):
         offspring = jnp.zeros(self.particles).at[chosen].set(1.0)
         info = TemperInfo(
             value,
-            temperature / last,
+            temperature / final_stage,
             acceptance,
             state.log_evidence,
             step_size,
@@ -133,7 +133,7 @@ class TemperedPopulation(Algorithm):
         step_size: Float[Array, ""],
         variance: Vector,
     ) -> tuple[Array, Array, Array, Array]:
-        """A few trajectories of every particle; the step size learns between them."""
+        """A few trajectories of every particle, adapting the step size between them."""
         inverse_mass = jnp.maximum(variance, 1e-8)
 
         def tempered(position: Vector) -> Array:
@@ -147,22 +147,22 @@ class TemperedPopulation(Algorithm):
         def trajectory(carry: tuple, key: RandomKey) -> tuple[tuple, Array]:
             phases, log_step = carry
             key_scale, key_move = jax.random.split(key)
-            # A step size that varies between particles breaks cycles, and is drawn
-            # without looking at them, so each move still leaves the target alone.
+            # Step sizes that vary between particles avoid periodic orbits. They do not
+            # depend on the particles, so each move still preserves the target.
             scale = jax.random.uniform(
                 key_scale, (self.particles,), log_step.dtype, 0.5, 1.5
             )
             keys = jax.random.split(key_move, self.particles)
-            # Long enough to cross the cloud once, which takes few steps while it is
-            # wide and many when it has become thin and bent.
+            # Long enough to cross the particles' spread once, which takes few steps
+            # while it is wide and many when it has become narrow and curved.
             count = jnp.ceil(_CROSSING / jnp.exp(log_step)).astype(jnp.int32)
             count = jnp.clip(count, 1, self.steps)
 
-            def one(key: RandomKey, phase: Phase, scale: Array) -> tuple:
+            def move_one(key: RandomKey, phase: Phase, scale: Array) -> tuple:
                 tuning = Tuning(scale * jnp.exp(log_step), inverse_mass)
                 return move(key, phase, tempered, tuning, steps=count, jitter=False)
 
-            phases, acceptance, *_ = jax.vmap(one)(keys, phases, scale)
+            phases, acceptance, *_ = jax.vmap(move_one)(keys, phases, scale)
             rate = jnp.mean(acceptance)
             return (phases, log_step + (rate - _WANTED_ACCEPTANCE)), rate
 
@@ -179,14 +179,14 @@ class TemperedPopulation(Algorithm):
         return jax.vmap(self.density.unravel)(state.positions)
 
     def is_done(self, state: Population) -> Bool[Array, ""]:
-        """At the posterior, and moved there often enough."""
+        """Whether it is at the posterior and has been polished."""
         return state.polished >= self.polish
 
 
 def next_gain(
-    added: Float[Array, " particles"], most: Float[Array, ""], keep: float
+    added: Float[Array, " particles"], limit: Float[Array, ""], keep: float
 ) -> Float[Array, ""]:
-    """How far the temperature may rise: until `keep` of the sample size is left."""
+    """How far the temperature may rise so that `keep` of the sample size remains."""
 
     def share(gain: Array) -> Array:
         log_w = jax.nn.log_softmax(gain * added)
@@ -198,8 +198,8 @@ def next_gain(
         good = share(middle) >= keep
         return jnp.where(good, middle, low), jnp.where(good, high, middle)
 
-    low, _ = jax.lax.fori_loop(0, 40, halve, (jnp.zeros_like(most), most))
-    return jnp.where(share(most) >= keep, most, low)
+    low, _ = jax.lax.fori_loop(0, 40, halve, (jnp.zeros_like(limit), limit))
+    return jnp.where(share(limit) >= keep, limit, low)
 
 
 def systematic(
@@ -208,8 +208,8 @@ def systematic(
     """Ancestors by systematic resampling: one random number, evenly spaced."""
     count = weights.size
     start = jax.random.uniform(key, (), weights.dtype)
-    places = (jnp.arange(count, dtype=weights.dtype) + start) / count
-    return jnp.clip(jnp.searchsorted(jnp.cumsum(weights), places), 0, count - 1)
+    points = (jnp.arange(count, dtype=weights.dtype) + start) / count
+    return jnp.clip(jnp.searchsorted(jnp.cumsum(weights), points), 0, count - 1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -219,19 +219,19 @@ class SMC(Plan):
     Attributes
     ----------
     chains
-        Independent populations; their agreement is the check.
+        Independent populations, which are compared with each other.
     particles
         Draws per population.
     moves
         Trajectories per particle at every temperature.
     steps
-        The most leapfrog steps per trajectory.
+        The maximum number of leapfrog steps per trajectory.
     keep
-        Effective sample size kept by each temperature, as a share.
+        The share of the effective sample size that each temperature step keeps.
     polish
         Rounds of moves at the posterior itself.
     warmup
-        The most temperatures before giving up.
+        The maximum number of temperatures.
     """
 
     chains: int = 2

@@ -34,14 +34,14 @@ _FEW_PAIRS, _MANY = 4096, 1024
 
 
 class Particles(NamedTuple):
-    """Positions stacked along a first axis, and what the optimiser remembers."""
+    """Positions stacked along a first axis, and the optimiser's state."""
 
     positions: Position
     optimiser: Any
 
 
 class SteinInfo(NamedTuple):
-    """What a person needs to judge one step."""
+    """Numbers about one step."""
 
     logdensity: Float[Array, ""]  # mean over the particles
     spread: Float[Array, ""]  # median distance between two particles
@@ -50,7 +50,7 @@ class SteinInfo(NamedTuple):
 
 
 class SteinDescent(Algorithm):
-    """All particles together, with one batch of rows and points per step."""
+    """All particles, with one batch of rows and points per step."""
 
     target: LogDensity
     particles: int = eqx.field(static=True)
@@ -60,9 +60,9 @@ class SteinDescent(Algorithm):
     iterations: Float[Array, ""] | None = None
 
     def init(self, key: RandomKey) -> Particles:
-        """Every particle starts where the target says, spread out as told."""
-        drawn = batched_initial(self.target, key, self.particles)
-        positions = jax.tree.map(lambda a: _spread_out(a, self.start_spread), drawn)
+        """Start at positions from the target, spread out by `start_spread`."""
+        starts = batched_initial(self.target, key, self.particles)
+        positions = jax.tree.map(lambda a: _spread_out(a, self.start_spread), starts)
         return Particles(positions, self.optimiser.init(positions))
 
     def step(self, key: RandomKey, state: Particles) -> tuple[Particles, SteinInfo]:
@@ -83,7 +83,7 @@ class SteinDescent(Algorithm):
         value_and_grad = jax.value_and_grad(self.target.stochastic_logdensity)
         values, grads = in_groups(lambda p: value_and_grad(p, key), state.positions)
         if is_accelerated():
-            # Compiled into one with the kernel, sums over rows are slow.
+            # Sums over rows would be slow if they were fused with the kernel.
             grads = jax.lax.optimization_barrier(grads)
         pulled = jax.tree.map(lambda g: pull.astype(g.dtype) * g, grads)
         direction, median = stein_direction(state.positions, pulled)
@@ -105,8 +105,8 @@ class SteinDescent(Algorithm):
 def stein_direction(positions: Position, grads: Position) -> tuple[Position, Array]:
     """The direction of every particle, and the median distance between two.
 
-    Distances come from one Gram matrix per layer, so no array of particle pairs times
-    weights is ever made.
+    Distances come from one Gram matrix per layer, so there is never an array of
+    particle pairs times weights.
     """
     rows = lambda leaf: leaf.reshape(leaf.shape[0], -1)
     leaves = [rows(leaf) for leaf in jax.tree.leaves(positions)]
@@ -131,7 +131,7 @@ def stein_direction(positions: Position, grads: Position) -> tuple[Position, Arr
 
 
 def _mean_row(rows: Float[Array, "particles weights"]) -> Array:
-    # A product, because on a CPU a sum down long columns takes ten times as long.
+    # A matrix product, because on a CPU a sum along columns takes ten times as long.
     count = rows.shape[0]
     return jnp.full((1, count), 1.0 / count, rows.dtype) @ rows
 
@@ -142,24 +142,24 @@ def _spread_out(leaf: Array, factor: float) -> Array:
 
 
 def _median_of_pairs(squared: Float[Array, "particles particles"]) -> Array:
-    """The median of what is above the diagonal, which is zero."""
+    """The median above the diagonal, which is zero."""
     count = squared.shape[0]
     pairs = count * (count - 1) // 2
     lower, upper = (pairs - 1) // 2, pairs // 2
     if count > _MANY:
-        # Where the pairs are would be a constant of gigabytes. In a sort of the whole
-        # matrix the diagonal comes first, and then every pair twice.
+        # Indices of all pairs would be a constant of gigabytes. In the sorted matrix
+        # the diagonal comes first, and then every pair twice.
         ordered = jnp.sort(squared.ravel())
         return 0.5 * (ordered[count + 2 * lower] + ordered[count + 2 * upper])
-    # NumPy's, because JAX would find them anew at every step.
+    # NumPy's indices are constants; JAX would compute them at every step.
     values = squared[np.triu_indices(count, 1)]
     if is_accelerated() and pairs <= _FEW_PAIRS:
-        # Comparing all with all is one pass there, where sorting takes many.
+        # Comparing all pairs of values takes one pass there, and sorting many.
         rank = jnp.sum(values[None, :] <= values[:, None], axis=1)
         ranked = lambda k: jnp.min(jnp.where(rank > k, values, jnp.inf))
         return 0.5 * (ranked(lower) + ranked(upper))
-    # A plain sort: `jnp.median` also looks for what is not a number, at four times the
-    # cost, and the driver does that anyway.
+    # A plain sort: `jnp.median` also checks for NaN, at four times the cost, which the
+    # driver does anyway.
     ordered = jnp.sort(values)
     return 0.5 * (ordered[lower] + ordered[upper])
 
@@ -167,10 +167,10 @@ def _median_of_pairs(squared: Float[Array, "particles particles"]) -> Array:
 def anneal(
     index: Int[Array, ""], iterations: Float[Array, ""], cycles: int
 ) -> Float[Array, ""]:
-    """How much of the density pulls: rising from nothing to all in every cycle.
+    """The factor of the density's gradient, which rises from 0 to 1 in every cycle.
 
-    While it is low the particles mostly repel each other, and spread. The cycles take
-    the first half of the iterations; the second half has all of the density. Reference:
+    While it is low, particles mostly repel each other and spread. The cycles take the
+    first half of the iterations; in the second half the factor is 1. Reference:
     D'Angelo and Fortuin (2021).
     """
     length = 0.5 * iterations / cycles
@@ -188,15 +188,15 @@ class SVGD(DescentPlan):
     learning_rate
         Adagrad's step size; with `cycles`, Adam's, a tenth of it.
     particles
-        How many positions describe the posterior.
+        The number of positions that describe the posterior.
     optimiser
         Any Optax optimiser, instead of Adagrad.
     start_spread
         How much wider than the prior the particles start. They climb to
         the nearest mode, so a wider start finds more modes.
     cycles
-        How often the density is switched off and on again, slowly (annealed
-        SVGD), so that particles leave the mode they fell into; 0 for never.
+        How often the density is gradually switched off and on again (annealed SVGD),
+        so that particles can leave their mode; 0 for never.
     """
 
     iterations: int = 1000
@@ -229,15 +229,14 @@ class SVGD(DescentPlan):
         return SteinDescent(
             target,
             self.particles,
-            self.optimiser or self._usual_optimiser(),
+            self.optimiser or self._default_optimiser(),
             self.start_spread,
             self.cycles,
             iterations,
         )
 
-    def _usual_optimiser(self) -> Optimiser:
+    def _default_optimiser(self) -> Optimiser:
         if not self.cycles:
             return adagrad(self.learning_rate)
-        # Adagrad remembers every slope, and after one cycle has no step left for the
-        # next.
+        # Adagrad accumulates all gradients, so its steps are too small after a cycle.
         return late_fading_adam(0.1 * self.learning_rate, self.iterations)

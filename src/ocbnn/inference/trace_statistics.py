@@ -1,4 +1,4 @@
-"""What a run's own traces say about it: divergences, energies, collapse, climbing."""
+"""Statistics of a run's traces: divergences, energies, collapse, convergence."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,12 @@ from ocbnn.inference.diagnostics import energy_mixing, rise
 from ocbnn.inference.draws import Draws
 
 MANY_DIVERGENCES = 0.25
-# Particles this much closer to each other than at their start are one point.
+# Particles have collapsed if their distance shrinks to this share.
 COLLAPSED = 0.01
-# A gain in log density that nobody needs to wait for.
+# Gains in log density that do not matter.
 _SMALL_GAIN, _SMALL_SHARE = 1.0, 1e-3
 
-# Names of traces that climb, what people call them, in the order they are looked for.
+# Names of objectives' traces and their names in messages, in order of preference.
 _CLIMBING = {"elbo": "The evidence bound (ELBO)", "logdensity": "The log density"}
 
 
@@ -40,16 +40,16 @@ def energies(draws: Draws) -> np.ndarray | None:
 
 
 def collapse(draws: Draws) -> float | None:
-    """The share of their first distance that is left between collapsed particles."""
+    """The remaining share of collapsed particles' distance; None if not collapsed."""
     spread = draws.warmup.get("spread")
     if spread is None or not spread.size:
         return None
-    left = float(np.min(spread[:, -1] / np.maximum(spread[:, 0], 1e-30)))
-    return left if left < COLLAPSED else None
+    remaining = float(np.min(spread[:, -1] / np.maximum(spread[:, 0], 1e-30)))
+    return remaining if remaining < COLLAPSED else None
 
 
 def climbing(draws: Draws) -> tuple[str, np.ndarray] | None:
-    """The trace that an optimisation climbs, with its name; None for samplers."""
+    """The trace of an optimisation's objective, with its name; None for samplers."""
     if draws.plan.is_exact or draws.plan.is_chain:
         return None
     for name in _CLIMBING:
@@ -59,11 +59,11 @@ def climbing(draws: Draws) -> tuple[str, np.ndarray] | None:
 
 
 def gain(draws: Draws) -> Gain | None:
-    """Whether, and by how much, an optimisation was still climbing at its end."""
-    found = climbing(draws)
-    if found is None:
+    """How much an optimisation was still gaining at its end; None if not noticeably."""
+    objective = climbing(draws)
+    if objective is None:
         return None
-    name, trace = found
+    name, trace = objective
     risen = rise(trace)
     level = abs(float(trace[:, -1].mean()))
     if risen <= max(_SMALL_GAIN, _SMALL_SHARE * level):

@@ -1,16 +1,16 @@
-r"""One trajectory of the No-U-Turn sampler: little besides its leapfrog steps.
+r"""One trajectory of the No-U-Turn sampler, with little cost beside leapfrog steps.
 
-A trajectory doubles, forwards or backwards in time, until it turns back, diverges or is
-as long as it may be. A point of it is drawn by its weight $e^{-H}$, later doublings
-being preferred (Betancourt 2017, "A conceptual introduction to HMC"); a doubling that
-turns within itself is thrown away, or the way back would not be as likely. Whether a
-stretch turns is asked of its ends and of the sum of momenta between them, the ends
-counted by half, as NumPyro and BlackJAX do.
+A trajectory doubles, forwards or backwards in time, until it makes a U-turn, diverges
+or reaches its maximum length. One of its points is drawn with weight $e^{-H}$, with a
+preference for later doublings (Betancourt 2017, "A conceptual introduction to HMC"). A
+doubling that turns within itself is discarded, because it would not be reversible.
+Whether a segment turns follows from its end points' momenta and the sum of all momenta,
+the ends counted by half, as in NumPyro and BlackJAX.
 
-Small networks spend their time on starting operations, not on doing them. So the
-innermost loop only takes leapfrog steps, and what else NUTS asks of every point is
-asked of a block of them at once. A block may be finished after a turn inside it was
-found: a few steps for nothing, and the same law of draws.
+Small networks spend their time on launching operations, not on computing them. So the
+innermost loop only takes leapfrog steps, and all other computations of NUTS are done
+for a block of points at once. A block is completed even after a turn inside it: this
+wastes a few steps and does not change the distribution of draws.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from ocbnn.inference.adaptation import Tuning, choose
 from ocbnn.inference.hmc import DIVERGENCE
 from ocbnn.inference.mcmc import Phase, rest_at
 
-# Leapfrog steps between one look at them and the next; a power of two.
+# Leapfrog steps in a block; a power of two.
 BLOCK = 8
 
 
@@ -41,18 +41,18 @@ class Point(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Where the stretches begin that are still to be closed, one of each length."""
+    """The beginnings of segments that are still open, one for each length."""
 
     momentum: Float[Array, "levels weights"]
     sum_before: Float[Array, "levels weights"]
 
 
 class Branch(NamedTuple):
-    """The newer half of a trajectory, as it grows block by block."""
+    """The new half of a trajectory, as it grows block by block."""
 
     blocks: Int[Array, ""]
     end: Point
-    drawn: Phase
+    proposal: Phase
     log_weight: Float[Array, ""]
     momenta: Vector  # their sum
     accepted: Float[Array, ""]
@@ -63,12 +63,12 @@ class Branch(NamedTuple):
 
 
 class Trajectory(NamedTuple):
-    """A whole trajectory, between two doublings."""
+    """A trajectory, between two doublings."""
 
     depth: Int[Array, ""]
     first: Point
     last: Point
-    drawn: Phase
+    proposal: Phase
     log_weight: Float[Array, ""]
     momenta: Vector
     accepted: Float[Array, ""]
@@ -78,16 +78,16 @@ class Trajectory(NamedTuple):
 
 
 class RandomNumbers(NamedTuple):
-    """All random numbers of one trajectory: one hash of many is cheaper than many."""
+    """All random numbers of one trajectory: drawing them in one call is faster."""
 
     noise: Vector
-    ways: Float[Array, " depths"]
+    directions: Float[Array, " depths"]
     doublings: Float[Array, " depths"]
     blocks: Float[Array, " blocks"]
 
 
 class Dynamics(NamedTuple):
-    """What stays the same along a trajectory."""
+    """The quantities that are constant along a trajectory."""
 
     logdensity: Callable[[Vector], Array]
     inverse_mass: Vector
@@ -103,76 +103,77 @@ def move(
     depth: Int[Array, ""],
     max_depth: int,
 ) -> tuple[Phase, Array, Array, Array, Array]:
-    """Draw a point of a trajectory through `start` that doubles `depth` times at most.
+    """Draw a point of a trajectory through `start` that doubles at most `depth` times.
 
     Random numbers are drawn for `max_depth` doublings, whatever the depth. Returns the
-    point, the mean acceptance, whether the trajectory diverged, the energy it began
-    with, and how many steps it took up to where it diverged, if it did.
+    point, the mean acceptance, whether the trajectory diverged, its initial energy, and
+    its number of steps, up to the divergence if there was one.
     """
     random = _random_numbers(key, start.position, max_depth)
     momentum = random.noise / jnp.sqrt(tuning.inverse_mass)
     kinetic = 0.5 * jnp.sum(tuning.inverse_mass * momentum**2)
     dynamics = Dynamics(logdensity, tuning.inverse_mass, kinetic - start.logdensity)
-    here, zero = Point(start, momentum), jnp.zeros_like(start.logdensity)
+    point, zero = Point(start, momentum), jnp.zeros_like(start.logdensity)
     none, no = jnp.zeros((), jnp.int32), jnp.zeros((), bool)
-    whole = Trajectory(none, here, here, start, zero, momentum, zero, none, no, no)
+    initial = Trajectory(none, point, point, start, zero, momentum, zero, none, no, no)
 
-    def goes_on(whole: Trajectory) -> Array:
-        return (whole.depth < depth) & ~whole.turned & ~whole.diverged
+    def continues(trajectory: Trajectory) -> Array:
+        is_short = trajectory.depth < depth
+        return is_short & ~trajectory.turned & ~trajectory.diverged
 
     step = partial(_double, dynamics, random, tuning.step_size)
-    whole = jax.lax.while_loop(goes_on, step, whole)
-    mean = whole.accepted / whole.steps.astype(zero.dtype)
-    return whole.drawn, mean, whole.diverged, dynamics.energy, whole.steps
+    final = jax.lax.while_loop(continues, step, initial)
+    mean = final.accepted / final.steps.astype(zero.dtype)
+    return final.proposal, mean, final.diverged, dynamics.energy, final.steps
 
 
 def _random_numbers(key: RandomKey, like: Vector, max_depth: int) -> RandomNumbers:
     key_noise, key_shares = jax.random.split(key)
     blocks = max(1, 2**max_depth // BLOCK) + max_depth
     shares = jax.random.uniform(key_shares, (2 * max_depth + blocks,), like.dtype)
-    ways, doublings, rest = jnp.split(shares, [max_depth, 2 * max_depth])
+    directions, doublings, by_block = jnp.split(shares, [max_depth, 2 * max_depth])
     noise = jax.random.normal(key_noise, like.shape, like.dtype)
-    return RandomNumbers(noise, ways, doublings, rest)
+    return RandomNumbers(noise, directions, doublings, by_block)
 
 
 def _double(
     dynamics: Dynamics,
     random: RandomNumbers,
     step_size: Float[Array, ""],
-    whole: Trajectory,
+    trajectory: Trajectory,
 ) -> Trajectory:
-    """Make a trajectory twice as long, to one side or the other."""
-    forwards = random.ways[whole.depth] < 0.5
-    edge = choose(forwards, whole.last, whole.first)
+    """Double a trajectory, forwards or backwards in time."""
+    forwards = random.directions[trajectory.depth] < 0.5
+    edge = choose(forwards, trajectory.last, trajectory.first)
     signed = jnp.where(forwards, step_size, -step_size)
-    branch = grow(dynamics, random, signed, edge, whole.depth)
-    # Preferring what is new moves on further, and leaves the density as it is.
-    share = jnp.exp(branch.log_weight - whole.log_weight)
-    is_whole = ~branch.turned & ~branch.diverged
-    takes = is_whole & (random.doublings[whole.depth] < share)
-    first = choose(forwards, whole.first, branch.end)
-    last = choose(forwards, branch.end, whole.last)
-    momenta = whole.momenta + branch.momenta
+    branch = grow(dynamics, random, signed, edge, trajectory.depth)
+    # Preferring the new half moves further, and preserves the density.
+    share = jnp.exp(branch.log_weight - trajectory.log_weight)
+    is_valid = ~branch.turned & ~branch.diverged
+    takes = is_valid & (random.doublings[trajectory.depth] < share)
+    first = choose(forwards, trajectory.first, branch.end)
+    last = choose(forwards, branch.end, trajectory.last)
+    momenta = trajectory.momenta + branch.momenta
     ends = (first.momentum, last.momentum)
     return Trajectory(
-        whole.depth + 1,
+        trajectory.depth + 1,
         first,
         last,
-        choose(takes, branch.drawn, whole.drawn),
-        jnp.logaddexp(whole.log_weight, branch.log_weight),
+        choose(takes, branch.proposal, trajectory.proposal),
+        jnp.logaddexp(trajectory.log_weight, branch.log_weight),
         momenta,
-        whole.accepted + branch.accepted,
-        whole.steps + branch.steps,
+        trajectory.accepted + branch.accepted,
+        trajectory.steps + branch.steps,
         branch.turned | turns(dynamics, *ends, momenta),
         branch.diverged,
     )
 
 
 def turns(dynamics: Dynamics, first: Array, last: Array, momenta: Array) -> Array:
-    """Whether a stretch is at its longest, or beyond, seen from one of its ends."""
+    """Whether a segment makes a U-turn: one end no longer moves away from the other."""
     between = dynamics.inverse_mass * (momenta - 0.5 * (first + last))
-    back = lambda end: jnp.sum(end * between, axis=-1) <= 0.0
-    return back(first) | back(last)
+    turns_at = lambda end: jnp.sum(end * between, axis=-1) <= 0.0
+    return turns_at(first) | turns_at(last)
 
 
 def grow(
@@ -182,23 +183,23 @@ def grow(
     edge: Point,
     depth: Int[Array, ""],
 ) -> Branch:
-    """A branch of `2 ** depth` points, or less of it if it turns or diverges."""
+    """A branch of `2 ** depth` points, or fewer if it turns or diverges."""
     size = jnp.left_shift(1, depth)
     count = jnp.minimum(size, BLOCK)
-    # Beyond the numbers of all shorter branches, so that each is used once.
-    first = depth + (size - 1) // BLOCK
+    # After the numbers of all shorter branches, so that each number is used once.
+    offset = depth + (size - 1) // BLOCK
 
-    def goes_on(branch: Branch) -> Array:
+    def continues(branch: Branch) -> Array:
         is_long = branch.blocks * BLOCK >= size
         return ~(is_long | branch.turned | branch.diverged)
 
     def lengthen(branch: Branch) -> Branch:
         end, points = _leapfrog_steps(dynamics, step_size, branch.end, count)
-        share = random.blocks[first + branch.blocks]
+        share = random.blocks[offset + branch.blocks]
         return _add_block(dynamics, branch, end, points, count, share)
 
-    levels = max(1, random.ways.size - BLOCK.bit_length())
-    return jax.lax.while_loop(goes_on, lengthen, _empty_branch(edge, levels))
+    levels = max(1, random.directions.size - BLOCK.bit_length())
+    return jax.lax.while_loop(continues, lengthen, _empty_branch(edge, levels))
 
 
 def _empty_branch(edge: Point, levels: int) -> Branch:
@@ -209,7 +210,7 @@ def _empty_branch(edge: Point, levels: int) -> Branch:
     return Branch(
         blocks=none,
         end=edge,
-        drawn=edge.phase,
+        proposal=edge.phase,
         log_weight=zero - jnp.inf,
         momenta=nothing,
         accepted=zero,
@@ -223,15 +224,15 @@ def _empty_branch(edge: Point, levels: int) -> Branch:
 def _leapfrog_steps(
     dynamics: Dynamics, step_size: Float[Array, ""], start: Point, count: Int[Array, ""]
 ) -> tuple[Point, Point]:
-    """The last of some leapfrog steps, and all of them."""
-    # One row for all that a point is: one operation to write it instead of four.
+    """The point after some leapfrog steps, and all points on the way."""
+    # Each point is one row, so that it is written by one operation instead of four.
     row, unravel = ravel_pytree(start)
 
     def leapfrog(index: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
         (phase, momentum), rows = carry
         half = momentum + 0.5 * step_size * phase.gradient
-        place = phase.position + step_size * dynamics.inverse_mass * half
-        phase = rest_at(place, dynamics.logdensity)
+        position = phase.position + step_size * dynamics.inverse_mass * half
+        phase = rest_at(position, dynamics.logdensity)
         point = Point(phase, half + 0.5 * step_size * phase.gradient)
         return point, _put(rows, ravel_pytree(point)[0], index)
 
@@ -253,13 +254,13 @@ def _add_block(
     share: Float[Array, ""],
 ) -> Branch:
     """Add a block's points to its branch."""
-    # Every product of two momenta, of which all else in a block is made.
+    # All products of two momenta, from which the energies and turns follow.
     exact = jax.lax.Precision.HIGHEST
     scaled = points.momentum * dynamics.inverse_mass[None]
     products = jnp.matmul(scaled, points.momentum.T, precision=exact)
     numbers = jnp.arange(BLOCK, dtype=count.dtype)
     gained = dynamics.energy + points.phase.logdensity - 0.5 * jnp.diagonal(products)
-    # Off the support, or out of floating-point range: an impossible point.
+    # Outside of the support, or of floating-point range: an impossible point.
     gained = jnp.where((numbers < count) & ~jnp.isnan(gained), gained, -jnp.inf)
     diverged = (numbers < count) & (gained < -DIVERGENCE)
     steps = jnp.min(jnp.where(diverged, numbers + 1, count))
@@ -272,7 +273,7 @@ def _add_block(
     return Branch(
         branch.blocks + 1,
         end,
-        choose(index < BLOCK, new, branch.drawn),
+        choose(index < BLOCK, new, branch.proposal),
         log_weight,
         momenta,
         branch.accepted + jnp.sum(accepted),
@@ -284,21 +285,22 @@ def _add_block(
 
 
 def draw(
-    gained: Float[Array, " block"], before: Float[Array, ""], share: Float[Array, ""]
+    gained: Float[Array, " block"], earlier: Float[Array, ""], share: Float[Array, ""]
 ) -> tuple[Int[Array, ""], Float[Array, ""]]:
-    """One of a block's points by weight, or none of them in favour of one before."""
-    top = jnp.maximum(jnp.max(gained), before)
+    """Draw one of a block's points by weight, or none to keep an earlier point."""
+    top = jnp.maximum(jnp.max(gained), earlier)
     top = jnp.where(jnp.isfinite(top), top, 0.0)
     weights = jnp.exp(gained - top)
-    upto = jnp.sum(jnp.tril(jnp.broadcast_to(weights, (BLOCK, BLOCK))), axis=1)
-    total = upto[-1] + jnp.exp(before - top)
-    return jnp.sum(upto <= share * total), top + jnp.log(total)
+    cumulative = jnp.sum(jnp.tril(jnp.broadcast_to(weights, (BLOCK, BLOCK))), axis=1)
+    total = cumulative[-1] + jnp.exp(earlier - top)
+    return jnp.sum(cumulative <= share * total), top + jnp.log(total)
 
 
-def _stretches() -> tuple[np.ndarray, np.ndarray]:
-    """How products add up to both questions of every stretch in a block.
+def _segments() -> tuple[np.ndarray, np.ndarray]:
+    """Weights of momentum products for the turn test at both ends of every segment.
 
-    Stretches are the halves, quarters and so on; with each comes where it ends.
+    Segments are halves, quarters and so on of a block. Also returns the last index of
+    each segment.
     """
     tables, ends = [], []
     for length in 2 ** np.arange(1, BLOCK.bit_length()):
@@ -316,22 +318,24 @@ def _stretches() -> tuple[np.ndarray, np.ndarray]:
 def _turns_within(
     products: Float[Array, "block block"], count: Int[Array, ""]
 ) -> Bool[Array, ""]:
-    tables, ends = _stretches()
+    tables, ends = _segments()
     tables = jnp.asarray(tables, products.dtype)
-    back = jnp.sum(tables * products[None], axis=(1, 2)) <= 0.0
-    return jnp.any(back & (jnp.asarray(ends) < count))
+    is_turned = jnp.sum(tables * products[None], axis=(1, 2)) <= 0.0
+    return jnp.any(is_turned & (jnp.asarray(ends) < count))
 
 
 def _mark(branch: Branch, momentum: Vector) -> Marks:
-    """Note where a stretch of several blocks begins, which every other block does."""
+    """Record the beginning of a segment of blocks, which is at every other block."""
     level = jax.lax.population_count(branch.blocks >> 1)
     begins = branch.blocks % 2 == 0
 
-    def note(rows: Array, row: Array) -> Array:
+    def write(rows: Array, row: Array) -> Array:
         return _put(rows, jnp.where(begins, row, rows[level]), level)
 
     marks = branch.marks
-    return Marks(note(marks.momentum, momentum), note(marks.sum_before, branch.momenta))
+    return Marks(
+        write(marks.momentum, momentum), write(marks.sum_before, branch.momenta)
+    )
 
 
 def _turns_since(
@@ -341,20 +345,21 @@ def _turns_since(
     last: Vector,
     momenta: Vector,
 ) -> Bool[Array, ""]:
-    """Whether one of the stretches that this block closes turns.
+    """Whether one of the segments that end with this block turns.
 
-    Blocks are numbered from zero: a number that ends in ones closes that many.
+    Blocks are numbered from zero: the number of trailing ones in binary is the number
+    of segments that end there.
     """
     level = jax.lax.population_count(block >> 1)
-    closed = jax.lax.population_count(block & ~(block + 1))
+    closed_count = jax.lax.population_count(block & ~(block + 1))
     levels = jnp.arange(len(marks.momentum), dtype=block.dtype)
-    asked = (levels <= level) & (levels > level - closed)
+    is_closed = (levels <= level) & (levels > level - closed_count)
     between = momenta[None] - marks.sum_before
     inverse_mass = dynamics.inverse_mass[None]
-    back = turns(
+    is_turned = turns(
         dynamics._replace(inverse_mass=inverse_mass),
         marks.momentum,
         last[None],
         between,
     )
-    return jnp.any(asked & back)
+    return jnp.any(is_closed & is_turned)

@@ -1,4 +1,4 @@
-"""Arithmetic on positions that are kept as one array per layer."""
+"""Arithmetic on positions with one array per layer."""
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ def stacked(*arrays: Array) -> Array:
 
 
 def norm(position: Position) -> Float[Array, ""]:
-    """Euclidean length, over all arrays."""
+    """Euclidean norm over all arrays."""
     squares = [jnp.sum(leaf**2) for leaf in jax.tree.leaves(position)]
     return jnp.sqrt(sum(squares, start=jnp.zeros((), squares[0].dtype)))
 

@@ -2,9 +2,9 @@ r"""Mean-field variational inference: the best independent normals.
 
 $q(W) = \prod_i N(W_i; \mu_i, \sigma_i^2)$ is fitted by climbing the evidence lower
 bound $E_q[\log \pi(W)] + H[q]$ with reparameterised draws ("Bayes by Backprop"), on
-batches and fresh points. With the local trick the noise is drawn at the units instead
-of the weights, one draw per row, which makes the estimate quieter; rules speak of
-functions and keep one draw of all weights. References: Blundell, Cornebise,
+batches and fresh points. With the local trick, noise is drawn at the units instead of
+the weights, one draw per row, which reduces the estimate's variance; rules are about
+functions, so they use one draw of all weights. References: Blundell, Cornebise,
 Kavukcuoglu and Wierstra (2015); Kingma, Salimans and Welling (2015).
 """
 
@@ -33,7 +33,7 @@ from ocbnn.inference.trees import like_normal
 
 @runtime_checkable
 class LocalLogDensity(Protocol):
-    """A density that knows its own units, and so where noise is best put."""
+    """A density that can draw noise at its network's units."""
 
     def local_logdensity(self, mean: Position, sd: Position, key: RandomKey) -> Scalar:
         """An estimate of the mean log density under independent normals."""
@@ -41,7 +41,7 @@ class LocalLogDensity(Protocol):
 
 
 class MeanFieldState(NamedTuple):
-    """Independent normals, and what the optimiser remembers."""
+    """Independent normals, and the optimiser's state."""
 
     mean: Position
     log_sd: Position
@@ -49,14 +49,14 @@ class MeanFieldState(NamedTuple):
 
 
 class MeanFieldInfo(NamedTuple):
-    """What a person needs to judge one step."""
+    """Numbers about one step."""
 
     elbo: Float[Array, ""]
     logdensity: Float[Array, ""]
 
 
 class MeanField(Algorithm):
-    """One cloud that climbs the bound."""
+    """Independent normals that maximise the bound."""
 
     target: LogDensity
     samples: int = eqx.field(static=True)
@@ -65,7 +65,7 @@ class MeanField(Algorithm):
     optimiser: Optimiser = eqx.field(static=True)
 
     def init(self, key: RandomKey) -> MeanFieldState:
-        """A narrow cloud where the target says."""
+        """Start with narrow normals around a position from the target."""
         mean = self.target.initial(key)
         log_sd = jax.tree.map(lambda a: jnp.full_like(a, jnp.log(self.start_sd)), mean)
         return MeanFieldState(mean, log_sd, self.optimiser.init((mean, log_sd)))
@@ -101,14 +101,14 @@ class MeanField(Algorithm):
         return self.target.stochastic_logdensity(position, key_batch)
 
     def emit(self, key: RandomKey, state: MeanFieldState) -> Position:
-        """A fresh draw from the cloud."""
+        """A fresh draw from the normals."""
         sd = jax.tree.map(jnp.exp, state.log_sd)
         position = reparameterised(state.mean, sd, key)
         return jax.tree.map(lambda a: a[None], position)
 
 
 def reparameterised(mean: Position, sd: Position, key: RandomKey) -> Position:
-    """A draw from independent normals, as a smooth function of their shape."""
+    """A draw from independent normals, differentiable in their parameters."""
     noise = like_normal(key, mean)
     return jax.tree.map(lambda m, s, n: m + s * n, mean, sd, noise)
 
@@ -131,13 +131,13 @@ class VI(DescentPlan):
     Attributes
     ----------
     learning_rate
-        Adam's first step size; it fades to nothing.
+        Adam's initial step size; it decays to zero.
     samples
         Draws per step.
     local
         Draw the noise of data rows at the units (the local trick).
     start_sd
-        Width of the cloud at the start.
+        Initial standard deviation of every weight.
     """
 
     draws: int = 1000
@@ -148,8 +148,8 @@ class VI(DescentPlan):
     is_batched: ClassVar[bool] = True
     is_anytime: ClassVar[bool] = True
     caution: ClassVar[str] = (
-        "it knows one mode and no correlation between weights, so its uncertainty is "
-        "too small, often by much"
+        "it represents one mode and no correlation between weights, so its uncertainty "
+        "is too small, often by a lot"
     )
 
     def __post_init__(self) -> None:
@@ -158,7 +158,7 @@ class VI(DescentPlan):
         check_positive(self, "start_sd")
 
     def bind(self, target: LogDensity) -> MeanField:
-        """The cloud on this density."""
+        """The variational family on this density."""
         if self.local and not isinstance(target, LocalLogDensity):
             raise SettingError(
                 f"VI(local=True) needs a density with `local_logdensity`, and "

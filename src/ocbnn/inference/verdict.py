@@ -1,8 +1,8 @@
-"""A judgement of the draws in words, from numbers in function space.
+"""A verdict on the draws in words, from diagnostics in function space.
 
-What can be said depends on what was run. Exact chains and populations are compared with
-each other. Approximate chains are too, but agreement does not make them exact. A single
-set of particles has nothing to be compared with, so only its trace is looked at.
+The diagnostics depend on the algorithm. Exact chains and populations are compared with
+each other. So are approximate chains, but agreement does not make them exact. A single
+set of particles has nothing to be compared with, so only its trace is checked.
 """
 
 import dataclasses
@@ -35,11 +35,11 @@ class Verdict:
     Attributes
     ----------
     status
-        "good", "fair", "poor", or "unknown" where nothing can be said.
+        "good", "fair", "poor", or "unknown" if there are too few draws.
     sentences
-        The judgement, worst news first; a `Sentence` where it advises.
+        The reasons, worst first; a `Sentence` where it contains advice.
     rhat_max
-        Largest R-hat over the reference inputs; None where it has no meaning.
+        Largest R-hat over the reference inputs; None where it is undefined.
     ess_min
         Smallest bulk effective sample size.
     ess_median
@@ -64,7 +64,7 @@ class Verdict:
 
 @dataclasses.dataclass
 class _Findings:
-    """Sentences as they are found, the bad ones apart."""
+    """Sentences collected so far, the bad ones separately."""
 
     bad: list[str] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
@@ -84,11 +84,11 @@ def judge(draws: Draws, values: Values, mixing: Mixing | None = None) -> Verdict
     Parameters
     ----------
     draws
-        What inference found.
+        The draws.
     values
         The function at the reference inputs, for every chain and draw.
     mixing
-        How those values mixed, where that is already known.
+        The mixing of these values, if it is already computed.
     """
     if draws.draws < LEAST_DRAWS:
         return Verdict(
@@ -99,24 +99,26 @@ def judge(draws: Draws, values: Values, mixing: Mixing | None = None) -> Verdict
             ),
         )
     if draws.temperature is not None and draws.temperature < 1:
-        return Verdict("poor", (_not_arrived(draws, draws.temperature),))
+        return Verdict("poor", (_unfinished(draws, draws.temperature),))
     if draws.plan.is_chain or draws.plan.is_exact:
         return _of_chains(draws, Mixing.of(values) if mixing is None else mixing)
     return _of_particles(draws, values)
 
 
-def _not_arrived(draws: Draws, reached: float) -> str:
-    """What a population is that has not come to the posterior."""
-    what = f"temperature {reached:.3g}, on its way from the prior (0) to the posterior"
-    said = f"at {what} (1), so these are not draws from the posterior."
+def _unfinished(draws: Draws, reached: float) -> str:
+    """The sentence about a population that has not reached the posterior."""
+    path = "on its way from the prior (0) to the posterior (1)"
+    reason = "so these are not draws from the posterior."
+    where = f"at temperature {reached:.3g}, {path}, {reason}"
     if draws.interrupted:
-        return Sentence(f"{draws.plan.label} was stopped {said} ", Kind.GO_ON)
-    cure = ", the most temperatures it may take."
-    return Sentence(f"{draws.plan.label} ended {said} Raise ", setting("warmup"), cure)
+        return Sentence(f"{draws.plan.label} was stopped {where} ", Kind.GO_ON)
+    limit = ", the maximum number of temperatures."
+    name = draws.plan.label
+    return Sentence(f"{name} ended {where} Raise ", setting("warmup"), limit)
 
 
 def _of_chains(draws: Draws, mixing: Mixing) -> Verdict:
-    """Chains or populations, judged by whether they tell the same story."""
+    """Judge chains or populations by whether they agree."""
     numbers = {
         "rhat_max": _safe(np.max, mixing.rhat),
         "ess_min": _safe(np.min, mixing.bulk),
@@ -124,10 +126,11 @@ def _of_chains(draws: Draws, mixing: Mixing) -> Verdict:
         "ess_tail_min": _safe(np.min, mixing.tail),
     }
     findings = _Findings()
-    what = "chains" if draws.plan.is_chain else "populations"
+    groups = "chains" if draws.plan.is_chain else "populations"
     if draws.chains == 1:
         findings.add(
-            f"One {what[:-1]} cannot tell whether it missed a mode: run several chains."
+            f"One {groups[:-1]} cannot tell whether it missed a mode: run several "
+            "chains."
         )
     worst, size = numbers["rhat_max"], numbers["ess_min"]
     if worst is None or size is None:
@@ -139,8 +142,8 @@ def _of_chains(draws: Draws, mixing: Mixing) -> Verdict:
             is_bad=True,
         )
     else:
-        _agreement(findings, draws, what, worst)
-        _worth(findings, draws, size)
+        _agreement(findings, draws, groups, worst)
+        _effective_size(findings, draws, size)
     _moves(findings, draws)
     if not draws.plan.is_exact:
         findings.add(
@@ -150,32 +153,32 @@ def _of_chains(draws: Draws, mixing: Mixing) -> Verdict:
     praise = (
         ""
         if worst is None or size is None
-        else f"The {what} agree (R-hat at most {worst:.3f}) and are worth at least "
+        else f"The {groups} agree (R-hat at most {worst:.3f}) and are worth at least "
         f"{size:.0f} independent draws."
     )
     return findings.verdict(praise, divergences=draws.divergences, **numbers)
 
 
-def _agreement(findings: _Findings, draws: Draws, what: str, worst: float) -> None:
-    cure = (
+def _agreement(findings: _Findings, draws: Draws, groups: str, worst: float) -> None:
+    advice = (
         Sentence("Run ", Kind.MORE_WARMUP, ", or use SMC, which keeps several modes.")
         if draws.plan.is_chain
         else Sentence("Use more particles, ", Kind.MORE_MOVES, ".")
     )
     if worst > FAIR_RHAT:
-        sentence = f"The {what} disagree (R-hat up to {worst:.2f}). "
-        findings.add(sentence, cure, is_bad=True)
+        sentence = f"The {groups} disagree (R-hat up to {worst:.2f}). "
+        findings.add(sentence, advice, is_bad=True)
     elif worst > GOOD_RHAT:
-        findings.add(f"The {what} agree roughly (R-hat up to {worst:.3f}).")
+        findings.add(f"The {groups} agree roughly (R-hat up to {worst:.3f}).")
 
 
-def _worth(findings: _Findings, draws: Draws, size: float) -> None:
+def _effective_size(findings: _Findings, draws: Draws, size: float) -> None:
     if size < WANTED_ESS / 4:
-        is_chain, more = draws.plan.is_chain, ("Use more ", Kind.MORE_MOVES, ".")
+        use_more = ("Use more ", Kind.MORE_MOVES, ".")
         findings.add(
             f"The draws are worth only {size:.0f} independent ones where they mix "
             "worst. ",
-            *([Kind.RUN_LONGER] if is_chain else more),
+            *([Kind.RUN_LONGER] if draws.plan.is_chain else use_more),
             is_bad=True,
         )
     elif size < WANTED_ESS:
@@ -188,8 +191,8 @@ def _worth(findings: _Findings, draws: Draws, size: float) -> None:
 def _moves(findings: _Findings, draws: Draws) -> None:
     share = divergent_share(draws)
     if share > 0.01:
-        # A strict rule is a cliff, and trajectories that run into one diverge without
-        # harm; only when most of them do is something left unseen.
+        # Trajectories that run into a strict rule diverge without harm; only if many
+        # of them do may parts of the posterior remain unexplored.
         findings.add(
             f"{draws.divergences} moves diverged ({share:.1%}): they ran into a strict "
             "rule or a narrow part of the posterior. Smaller steps follow its edge "
@@ -202,7 +205,7 @@ def _moves(findings: _Findings, draws: Draws) -> None:
     if freedom is not None and np.nanmin(freedom) < LEAST_ENERGY:
         findings.add(
             f"Energies change slowly (E-BFMI down to {np.nanmin(freedom):.2f}, below "
-            f"{LEAST_ENERGY}): the tails may be seen too seldom. Run ",
+            f"{LEAST_ENERGY}): the tails may be sampled too rarely. Run ",
             Kind.MORE_WARMUP,
             ", or use a tighter prior on weights or noise.",
         )
@@ -211,20 +214,20 @@ def _moves(findings: _Findings, draws: Draws) -> None:
 
 
 def _of_particles(draws: Draws, values: Values) -> Verdict:
-    """Particles, fits or samples of an approximation: its trace, and its caution."""
+    """Judge an approximation's particles, fits or samples by its trace."""
     plan, findings = draws.plan, _Findings()
     numbers: dict[str, float | None] = {}
-    if (left := collapse(draws)) is not None:
+    if (remaining := collapse(draws)) is not None:
         findings.add(
-            f"The particles of {plan.label} collapsed: they lie {left:.1%} as far "
-            "apart as at the start, so their spread says nothing. Use more particles "
-            "or a smaller ",
+            f"The particles of {plan.label} collapsed: they lie {remaining:.1%} as "
+            "far apart as at the start, so their spread says nothing. Use more "
+            "particles or a smaller ",
             setting("learning_rate"),
             ", or NUTS.",
             is_bad=True,
         )
     if draws.chains > 1:
-        # Particles have no order, so only their agreement has a meaning.
+        # Particles have no order, so only their agreement is meaningful.
         numbers["rhat_max"] = worst = _safe(np.max, rhat(values))
         if worst is not None and worst > FAIR_RHAT:
             findings.add(
@@ -233,11 +236,11 @@ def _of_particles(draws: Draws, values: Values) -> Verdict:
                 "all runs together as one rough answer.",
                 is_bad=True,
             )
-    if (more := gain(draws)) is not None:
+    if (rising := gain(draws)) is not None:
         findings.add(
-            f"{more.name} was still rising at the end, by {more.value:.3g} over the "
-            "last tenth of the run. ",
-            Advice(Kind.RUN_MORE, values={"name": more.setting}),
+            f"{rising.name} was still rising at the end, by {rising.value:.3g} over "
+            "the last tenth of the run. ",
+            Advice(Kind.RUN_MORE, values={"name": rising.setting}),
         )
     if draws.interrupted:
         findings.add(*_STOPPED)
@@ -253,6 +256,6 @@ def _of_particles(draws: Draws, values: Values) -> Verdict:
 def _safe(
     summary: Callable[[np.ndarray], np.floating], numbers: np.ndarray
 ) -> float | None:
-    """A summary of what is a number; None when nothing is."""
-    kept = numbers[np.isfinite(numbers)]
-    return float(summary(kept)) if kept.size else None
+    """A summary of the finite numbers; None if there are none."""
+    finite = numbers[np.isfinite(numbers)]
+    return float(summary(finite)) if finite.size else None

@@ -1,10 +1,10 @@
 """An ensemble first, then a sampler from each of its members.
 
 A sampler that starts at a draw from the prior spends most of its warm-up on the way to
-where the posterior is, and many chains never arrive. Here every chain first climbs like
-the member of a deep ensemble, and the sampler takes over from there: the strongest
-known default for neural networks. Reference: Sommer, Robnik, Nozadze, Seljak and
-Rügamer (2025).
+the posterior's mass, and many chains never reach it. Here every chain first climbs like
+a member of a deep ensemble, and the sampler continues from there: the strongest known
+default for neural networks. Reference: Sommer, Robnik, Nozadze, Seljak and Rügamer
+(2025).
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ from ocbnn.inference.optimisers import Optimiser, fading_adam
 
 
 class WarmStartState(NamedTuple):
-    """One member on its way up, and the sampler that waits for it."""
+    """One member's position and optimiser, and the sampler's state."""
 
     position: Position
     optimiser: Any
@@ -47,7 +47,7 @@ class WarmStartAlgorithm(Algorithm):
     optimiser: Optimiser = eqx.field(static=True)
 
     def init(self, key: RandomKey) -> WarmStartState:
-        """Start where the target says."""
+        """Start at a position from the target."""
         key_start, key_sampler = jax.random.split(key)
         position = self.target.initial(key_start)
         waiting = self.sampler.init_at(key_sampler, position)
@@ -95,7 +95,7 @@ class WarmStartAlgorithm(Algorithm):
 
 
 def _only_logdensity(like: Any, value: Array) -> Any:
-    """The sampler's numbers, of which a climb has only one."""
+    """The sampler's info for a step of the climb: only `logdensity` is known."""
     unknown = lambda a: (
         jnp.full(a.shape, jnp.nan, a.dtype)
         if jnp.issubdtype(a.dtype, jnp.floating)
@@ -117,10 +117,10 @@ class WarmStart(Plan):
     iterations
         Steps uphill, before the sampler's own warm-up.
     learning_rate
-        Adam's first step size; it fades to nothing.
+        Adam's initial step size; it decays to zero.
     """
 
-    # No settings of this plan: they are the sampler's, and said there.
+    # Not settings of this plan: they follow from the sampler.
     chains: int = dataclasses.field(init=False, repr=False)
     warmup: int = dataclasses.field(init=False, repr=False)
     draws: int = dataclasses.field(init=False, repr=False)
@@ -145,17 +145,17 @@ class WarmStart(Plan):
 
     @property
     def label(self) -> str:
-        """The sampler's name, and that it had a start."""
+        """The sampler's name, with its start."""
         return f"{self.sampler.label} from an ensemble"
 
     @property
     def is_exact(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether the sampler is."""
+        """Whether the sampler is exact."""
         return self.sampler.is_exact
 
     @property
     def caution(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The sampler's."""
+        """The caution of the sampler."""
         return self.sampler.caution
 
     def bind(self, target: LogDensity) -> WarmStartAlgorithm:

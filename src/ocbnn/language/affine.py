@@ -35,24 +35,24 @@ class Affine:
     def scaled(self, factor: Any) -> "Affine":
         """Multiply by a number."""
         slopes = {index: factor * slope for index, slope in self.slopes.items()}
-        return Affine(_some(slopes), factor * self.constant)
+        return Affine(_nonzero(slopes), factor * self.constant)
 
     def divided(self, divisor: Any) -> "Affine":
         """Divide by a number."""
         slopes = {index: slope / divisor for index, slope in self.slopes.items()}
-        return Affine(_some(slopes), self.constant / divisor)
+        return Affine(_nonzero(slopes), self.constant / divisor)
 
     def plus(self, other: "Affine") -> "Affine":
         """Add."""
         slopes = dict(self.slopes)
         for index, slope in other.slopes.items():
             slopes[index] = slopes.get(index, 0) + slope
-        return Affine(_some(slopes), self.constant + other.constant)
+        return Affine(_nonzero(slopes), self.constant + other.constant)
 
     def edge(self) -> tuple[Any, Any, bool] | None:
-        """Its one variable, where it is zero, and whether it is negative above.
+        """Its only variable, its root, and whether it is negative above the root.
 
-        None where it has no variable, or several.
+        None if it has no variable, or several.
         """
         if len(self.slopes) != 1:
             return None
@@ -60,16 +60,16 @@ class Affine:
         return index, -self.constant / slope, slope < 0
 
 
-def _some(slopes: Mapping[Any, Any]) -> dict[Any, Any]:
+def _nonzero(slopes: Mapping[Any, Any]) -> dict[Any, Any]:
     return {index: slope for index, slope in slopes.items() if np.any(slope != 0)}
 
 
 def affine(
-    expr: Expression, variable: Role, given: np.ndarray | None = None
+    expr: Expression, variable: Role, x: np.ndarray | None = None
 ) -> Affine | None:
     """Write an expression as affine in its inputs or outputs, or None if it is not.
 
-    `given` holds the values of the columns that are not variables, at one point.
+    `x` holds the values of the columns that are not variables, at one point.
 
     >>> x = Column("input", 0, "x")
     >>> affine(2 * (x - 3), "input")
@@ -77,17 +77,17 @@ def affine(
     >>> affine(x * x, "input") is None
     True
     """
-    value = None if given is None else lambda index: given[index]
-    found = _Reader({variable: 0}, value).form(expr)
-    if found is None or not math.isfinite(found.constant):
+    value = None if x is None else lambda index: x[index]
+    form = _Reader({variable: 0}, value).form(expr)
+    if form is None or not math.isfinite(form.constant):
         return None
-    return found if all(map(math.isfinite, found.slopes.values())) else None
+    return form if all(map(math.isfinite, form.slopes.values())) else None
 
 
 def affine_rows(expr: Expression, X: Float[np.ndarray, "rows inputs"]) -> Affine | None:
     """An expression as affine in its outputs at every row of inputs.
 
-    What differs between rows is an array, not finite where it is not a number there.
+    Coefficients that depend on the row are arrays, not finite where undefined.
 
     >>> x, y = Column("input", 0, "x"), Column("output", 0, "y")
     >>> affine_rows(x * y - 3, np.array([[1.0], [2.0]]))
@@ -97,7 +97,7 @@ def affine_rows(expr: Expression, X: Float[np.ndarray, "rows inputs"]) -> Affine
 
 
 def exact_affine(expr: Expression, **first: int) -> Affine | None:
-    """In fractions, without rounding; None where a function is needed.
+    """An affine form in fractions, without rounding; None if it calls a function.
 
     `first` numbers the first column of each role that varies.
 
@@ -117,22 +117,22 @@ def is_straight(expr: Expression) -> bool:
     >>> is_straight(x * Slope(y, (x,)) - y), is_straight(y * Slope(y, (x,)))
     (True, False)
     """
-    # Not-a-number stands for any number: it is neither zero nor one.
-    anything = np.array([np.nan])
-    reader = _Reader({"output": 0}, lambda _: anything, with_slopes=True)
+    # NaN stands for any number: it is neither zero nor one.
+    unknown = np.array([np.nan])
+    reader = _Reader({"output": 0}, lambda _: unknown, with_slopes=True)
     return reader.form(expr) is not None
 
 
 @dataclasses.dataclass(frozen=True)
 class _Reader:
-    """Reads a tree.
+    """Converts a tree into an affine form.
 
     Attributes
     ----------
     first
         The number of the first column of each role that varies.
     value
-        What another column is, one number or one for each row; None: unknown.
+        The value of any other column, one number or one per row; None if unknown.
     is_exact
         Whether numbers are fractions.
     with_slopes
@@ -146,9 +146,9 @@ class _Reader:
 
     def form(self, expr: Expression) -> Affine | None:
         with np.errstate(all="ignore"):
-            return self._read(expr)
+            return self._affine(expr)
 
-    def _read(  # noqa: PLR0911 (one per kind of node)
+    def _affine(  # noqa: PLR0911 (one per kind of node)
         self, expr: Expression
     ) -> Affine | None:
         match expr:
@@ -161,12 +161,12 @@ class _Reader:
             case Slope() if self.with_slopes:
                 return self._variable(expr)
             case Negate(part):
-                inner = self._read(part)
+                inner = self._affine(part)
                 return None if inner is None else inner.scaled(-1)
             case Binary(op, left, right):
-                return self._binary(op, self._read(left), self._read(right))
+                return self._binary(op, self._affine(left), self._affine(right))
             case Call(function, args) if not self.is_exact:
-                inner = [self._read(arg) for arg in args]
+                inner = [self._affine(arg) for arg in args]
                 values = [part.constant for part in inner if part and not part.slopes]
                 if len(values) < len(args):
                     return None
@@ -196,8 +196,8 @@ class _Reader:
         if op == "-":
             return left.plus(right.scaled(-1))
         if op == "*" and not (left.slopes and right.slopes):
-            both = (left, right) if left.slopes else (right, left)
-            return both[0].scaled(both[1].constant)
+            form, factor = (left, right) if left.slopes else (right, left)
+            return form.scaled(factor.constant)
         if op == "/" and not right.slopes and np.any(right.constant != 0):
             return left.divided(right.constant)
         is_power = op == "**" and not right.slopes

@@ -1,4 +1,4 @@
-"""Names become columns: the trees of a rule, bound to a schema."""
+"""Binding the trees of a rule to a schema: names become columns."""
 
 import dataclasses
 from typing import NoReturn
@@ -24,7 +24,7 @@ from ocbnn.language.tree import (
 
 
 def refuse_membership(leaf: Membership, schema: Schema) -> NoReturn:
-    """Say why classes cannot stand here."""
+    """Raise an error that says why classes are not possible here."""
     for label in leaf.classes:
         if f"{leaf.output.name}={label}" in schema.inputs:
             raise RuleError(category_advice(leaf.output.name, str(label)))
@@ -41,24 +41,24 @@ def refuse_membership(leaf: Membership, schema: Schema) -> NoReturn:
 
 
 def refuse_inputs_only(claim: Condition, schema: Schema) -> NoReturn:
-    """Say that a claim speaks of outputs, and where conditions on inputs go."""
-    found = listing(dict.fromkeys(map(str, names(claim))))
-    speaks = f"only the inputs {found}" if found else "no column at all"
+    """Raise an error that says where conditions on inputs belong."""
+    inputs = listing(dict.fromkeys(map(str, names(claim))))
+    subject = f"only the inputs {inputs}" if inputs else "no column at all"
     raise RuleError(
-        f"the claim ({claim}) mentions {speaks}; a claim is about outputs "
+        f"the claim ({claim}) mentions {subject}; a claim is about outputs "
         f"({listing(schema.outputs)}). Conditions on inputs go before: "
         f"`if {claim} then ...`, or `where=...`."
     )
 
 
 def mentioned(node: Condition | Expression, kind: str) -> list[str]:
-    """Columns of a kind that a bound tree names, each once."""
-    found = (str(column) for column in columns(node) if column.kind == kind)
-    return list(dict.fromkeys(found))
+    """Columns of a kind that a bound tree mentions, each once."""
+    texts = (str(column) for column in columns(node) if column.kind == kind)
+    return list(dict.fromkeys(texts))
 
 
 def bind_condition(condition: Condition, schema: Schema) -> Condition:
-    """The same condition, of columns."""
+    """Bind a condition to the columns of a schema."""
     match condition:
         case Comparison(op, left, right):
             return Comparison(
@@ -71,13 +71,13 @@ def bind_condition(condition: Condition, schema: Schema) -> Condition:
             return type(condition)(bound)
         case Membership():
             refuse_membership(condition, schema)
-    raise RuleError(f"({condition}) is no condition this library knows.")
+    raise RuleError(f"({condition}) is not a condition this library knows.")
 
 
 def bind_expression(  # noqa: PLR0911 (one per kind of node)
     expr: Expression, schema: Schema
 ) -> Expression:
-    """The same expression, of columns."""
+    """Bind an expression to the columns of a schema."""
     match expr:
         case Name():
             return schema.column(expr)

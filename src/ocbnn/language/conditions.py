@@ -1,4 +1,4 @@
-"""Conditions joined by and, or and not; what they compare lives in `tree`.
+"""Conditions joined by and, or and not; comparisons are in `tree`.
 
 >>> from ocbnn.language.naming import inputs
 >>> a, b = inputs("a", "b")
@@ -18,7 +18,7 @@ MOST_LEVELS = 200
 
 
 class Node:
-    """Anything in a rule's tree: it knows how deep it is, so no walk can overflow."""
+    """A node of a rule's tree; it stores its depth, so no recursion can overflow."""
 
     levels: int = 1
 
@@ -38,15 +38,15 @@ class Condition(Node):
     Joined by `&` (and), `|` (or), `^` (exactly one of two), `~` (not) and `implies`.
     """
 
-    OR, AND, NOT, ATOM = 1, 2, 3, 4  # How tightly text binds.
+    OR, AND, NOT, ATOM = 1, 2, 3, 4  # Precedence in text.
 
     @property
     def binds(self) -> int:
-        """How tightly the text of this condition holds together."""
+        """The precedence of this condition in text."""
         return self.ATOM
 
-    def link(self, before: "Condition") -> str | None:
-        """Text that continues a chain: `<= b` after `a <= x`. None: no chain."""
+    def link(self, previous: "Condition") -> str | None:
+        """Text that continues a chain: `<= b` after `a <= x`. None if no chain."""
         return None
 
     def __and__(self, other: object) -> "Condition":
@@ -94,9 +94,10 @@ class _Joined(Condition):
     def __post_init__(self) -> None:
         flat: list[Condition] = []
         for part in self.parts:
-            known = as_condition(part, self.word)
-            # One spelling for one meaning: `(a and b) and c` is `a and b and c`.
-            flat.extend(known.parts if isinstance(known, type(self)) else (known,))
+            condition = as_condition(part, self.word)
+            # Equal meanings compare equal: `(a and b) and c` is `a and b and c`.
+            is_nested = isinstance(condition, type(self))
+            flat.extend(condition.parts if is_nested else (condition,))
         if len(flat) < 2:
             raise RuleError(
                 f"`{self.word}` joins two or more conditions, got {len(flat)}. "
@@ -119,8 +120,8 @@ class And(_Joined):
 
     def __str__(self) -> str:
         texts: list[str] = []
-        for before, part in zip((None, *self.parts[:-1]), self.parts, strict=True):
-            chained = part.link(before) if before is not None else None
+        for previous, part in zip((None, *self.parts[:-1]), self.parts, strict=True):
+            chained = part.link(previous) if previous is not None else None
             if chained is None:
                 texts.append(enclose(part, self.NOT))
             else:
@@ -136,25 +137,25 @@ class Or(_Joined):
 
     @property
     def binds(self) -> int:
-        """Loosest of all, except that an if-then brings its own parentheses."""
+        """Loosest, except for an if-then, which has its own parentheses."""
         return self.ATOM if self._implication() else self.OR
 
     def _implication(self) -> tuple[Condition, Condition] | None:
         first, *rest = self.parts
         if len(rest) == 1 and isinstance(first, Not) and first.spelled_out:
-            given, then = first.part, rest[0]
-            return (given, then) if given.implies(then) == self else None
+            condition, then = first.part, rest[0]
+            return (condition, then) if condition.implies(then) == self else None
         return None
 
     def _alternatives(self) -> Sequence[Condition] | None:
         if len(self.parts) != 2:
             return None
-        one, two = self.parts
-        if not (isinstance(one, And) and isinstance(two, And)):
+        left, right = self.parts
+        if not (isinstance(left, And) and isinstance(right, And)):
             return None
-        if len(one.parts) != 2 or len(two.parts) != 2:
+        if len(left.parts) != 2 or len(right.parts) != 2:
             return None
-        first, second = one.parts[0], two.parts[1]
+        first, second = left.parts[0], right.parts[1]
         return (first, second) if (first ^ second) == self else None
 
     def __str__(self) -> str:
@@ -192,17 +193,17 @@ class Not(Condition):
 
 
 def negated_text(part: Condition) -> str | None:
-    """Own spelling of a part's negation, where it has one."""
+    """The special spelling of a part's negation, if it has one."""
     return getattr(part, "negated_text", None)
 
 
 def enclose(part: Condition, at_least: int) -> str:
-    """Text of a part, in parentheses when it would fall apart without them."""
+    """Text of a part, in parentheses where its precedence requires them."""
     return str(part) if part.binds >= at_least else f"({part})"
 
 
 def as_condition(value: object, used_by: str) -> Condition:
-    """Return the value when it is a condition; else advise what to write."""
+    """Return the value if it is a condition; otherwise raise an error with advice."""
     if isinstance(value, Condition):
         return value
     if isinstance(value, bool):

@@ -52,14 +52,14 @@ def evaluate(
 ) -> Any:
     """Value of a bound expression at inputs `x` (..., inputs) and outputs `y`.
 
-    `y` has shape (..., outputs), or is None where no output is mentioned, and so has
-    each of the `slopes` that are mentioned. `xp` is `numpy` or `jax.numpy`. Constants
-    stay Python floats, so the arrays' dtype rules; a constant expression has the shape
-    of one column of `x`. Slots, of which only forms have any, find their `numbers`.
+    `y` has shape (..., outputs), or is None if the expression mentions no output; each
+    of the `slopes` that it mentions has the same shape. `xp` is `numpy` or `jax.numpy`.
+    Constants stay Python floats, so the arrays decide the dtype; a constant expression
+    has the shape of one column of `x`. Slots, which only forms have, index `numbers`.
     """
-    # NumPy would warn of 1/0 and log(-1); inf and nan answer comparisons well enough.
+    # NumPy would warn of 1/0 and log(-1); comparisons with inf and nan are correct.
     with np.errstate(all="ignore"):
-        value = _value(expr, _Place(x, y, xp, slopes, numbers))
+        value = _value(expr, _Arguments(x, y, xp, slopes, numbers))
     return xp.full_like(x[..., 0], value) if isinstance(value, float) else value
 
 
@@ -68,12 +68,12 @@ def truth(
 ) -> Any:
     """Whether a bound condition holds, exactly as written: `<` is not `<=`."""
     with np.errstate(all="ignore"):
-        value = _truth(condition, _Place(x, y, xp, slopes))
+        value = _truth(condition, _Arguments(x, y, xp, slopes))
     return xp.full_like(x[..., 0], value, dtype=bool) if np.ndim(value) == 0 else value
 
 
-class _Place(NamedTuple):
-    """Where an expression is evaluated, and in which of the two libraries."""
+class _Arguments(NamedTuple):
+    """The values that an expression is evaluated at, and the library to use."""
 
     x: Any
     y: Any
@@ -82,12 +82,12 @@ class _Place(NamedTuple):
     numbers: Any = ()
 
 
-def _value(expr: Expression, at: _Place) -> Any:  # noqa: PLR0911 (one per kind of node)
+def _value(expr: Expression, at: _Arguments) -> Any:  # noqa: PLR0911 (one per kind of node)
     match expr:
         case Number(value):
             return value
-        case Slot(place):
-            return at.numbers[place]
+        case Slot(slot):
+            return at.numbers[slot]
         case Column("input", index):
             return at.x[..., index]
         case Column(_, index):
@@ -114,7 +114,7 @@ def apply_operator(op: str, left: Any, right: Any) -> Any:
     if op != "**":
         return _OPERATORS[op](left, right)
     if isinstance(right, float) and right.is_integer() and abs(right) <= 64:
-        # A whole exponent is a product: exact, and smooth at and below zero.
+        # An integer exponent is a product: exact, and smooth at and below zero.
         return left ** int(right)
     return left**right
 
@@ -130,7 +130,7 @@ def apply_function(function: str, values: list[Any], xp: Any) -> Any:
     return float(value) if constant else value
 
 
-def _truth(condition: Condition, at: _Place) -> Any:
+def _truth(condition: Condition, at: _Arguments) -> Any:
     match condition:
         case Comparison(op, left, right):
             return _COMPARE[op](_value(left, at), _value(right, at))
@@ -142,4 +142,4 @@ def _truth(condition: Condition, at: _Place) -> Any:
         case Or(parts):
             values = [_truth(part, at) for part in parts]
             return functools.reduce(at.xp.logical_or, values)
-    raise RuleError(f"({condition}) has no truth at numbers: it speaks of classes.")
+    raise RuleError(f"({condition}) has no truth at numbers: it is about classes.")

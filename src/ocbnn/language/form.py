@@ -1,7 +1,7 @@
-"""What compiled code sees of a tree: its form, with the numbers told apart.
+"""The static form of a tree for compiled code, with its numbers taken out.
 
-Trees that differ in their numbers and in columns' names alone have equal forms, so that
-what is compiled for `y <= 3` serves `z <= 4`.
+Trees that differ only in their numbers and columns' names have equal forms, so code
+that was compiled for `y <= 3` is reused for `z <= 4`.
 """
 
 from ocbnn.language.normal_form import Atom, Terms
@@ -34,7 +34,7 @@ def slotted(  # noqa: PLR0911 (one per kind of node)
     >>> str(slotted(Column("output", 0, "y") - 3, numbers)), numbers
     ('_ - #0', [3.0])
     """
-    again = lambda part: slotted(part, numbers)
+    slot_part = lambda part: slotted(part, numbers)
     match expr:
         case Number(value):
             numbers.append(value)
@@ -42,14 +42,14 @@ def slotted(  # noqa: PLR0911 (one per kind of node)
         case Column(kind, index):
             return Column(kind, index, "_")
         case Slope(output, inputs):
-            return Slope(again(output), tuple(map(again, inputs)))
+            return Slope(slot_part(output), tuple(map(slot_part, inputs)))
         case Negate(part):
-            return Negate(again(part))
+            return Negate(slot_part(part))
         case Binary("**", left, right):
-            # A whole exponent is a product, which is decided when code is compiled.
-            return Binary("**", again(left), right)
+            # An integer exponent compiles to a product, so exponents stay static.
+            return Binary("**", slot_part(left), right)
         case Binary(op, left, right):
-            return Binary(op, again(left), again(right))
+            return Binary(op, slot_part(left), slot_part(right))
         case Call(function, args):
-            return Call(function, tuple(map(again, args)))
+            return Call(function, tuple(map(slot_part, args)))
     return expr

@@ -35,7 +35,7 @@ from ocbnn.language.words import (
 MOST_EITHERS = 6
 WHOLE_CLAIM = (
     "`~ Normal(...)` is a whole claim and cannot be joined with `and`, `or` or `not`: "
-    "write it as a rule of its own"
+    "write it as a separate rule"
 )
 
 _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _UNARY, _POWER = range(1, 9)
@@ -47,7 +47,7 @@ _LEVEL |= {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "**": _POWER}
 
 @dataclasses.dataclass
 class Parser(Reader):
-    """Reads conditions and expressions; every method reads on from the place."""
+    """Parses conditions and expressions; every method parses from the current token."""
 
     eithers: int = 0
 
@@ -62,27 +62,27 @@ class Parser(Reader):
         return self.as_expression(self.node(_SUM), start)
 
     def as_condition(self, node: Node, start: Token) -> Condition:
-        """Refuse an expression where a condition belongs."""
+        """Return the node if it is a condition; otherwise raise an error."""
         if isinstance(node, Condition):
             return node
         if self.sees("="):
             raise self.fail(EQUALITY)
         if self.sees("~"):
             raise self.fail(WHOLE_CLAIM)
-        shown = shorten(str(node))
+        spelled = shorten(str(node))
         if self.here.kind == "end":
             raise self.fail(
-                f"the comparison is missing: write what ({shown}) should be, as in "
-                f"`{shown} <= 3`"
+                f"the comparison is missing: write what ({spelled}) should be, as in "
+                f"`{spelled} <= 3`"
             )
         if not self.sees(*KEYWORDS, ")", ","):
             self.refuse_leftover()
         raise self.fail(
-            f"({shown}) is not a condition: compare it, `{shown} <= 3`", start
+            f"({spelled}) is not a condition: compare it, `{spelled} <= 3`", start
         )
 
     def as_expression(self, node: Node, start: Token) -> Expression:
-        """Refuse a condition where an expression belongs."""
+        """Return the node if it is an expression; otherwise raise an error."""
         if isinstance(node, Expression):
             return node
         raise self.fail(
@@ -94,14 +94,14 @@ class Parser(Reader):
     def node(self, level: int) -> Node:
         """Read operators that bind at least as tightly as `level`."""
         start = self.here
-        left = self._first(level)
+        left = self._primary(level)
         while True:
             token = self.here
-            found = _LEVEL.get(token.text, 0) if token.kind in ("sign", "name") else 0
-            if found < level or not found:
+            binding = _LEVEL.get(token.text, 0) if token.kind in ("sign", "name") else 0
+            if binding < level or not binding:
                 return left
             try:
-                left = self._continue(left, start, found)
+                left = self._continue(left, start, binding)
             except RuleSyntaxError:
                 raise
             except RuleError as error:
@@ -110,12 +110,12 @@ class Parser(Reader):
     def _continue(self, left: Node, start: Token, level: int) -> Node:
         if level in (_OR, _AND):
             first = self.as_condition(left, start)
-            word = self.advance().text
+            operator = self.advance().text
             parts = [first, self.condition(level + 1)]
-            while self.sees(word):
+            while self.sees(operator):
                 self.advance()
                 parts.append(self.condition(level + 1))
-            return (Or if word == "or" else And)(tuple(parts))
+            return (Or if operator == "or" else And)(tuple(parts))
         if self.sees("in", "not"):
             return self._membership(self.as_expression(left, start), start)
         left = self.as_expression(left, start)
@@ -124,10 +124,10 @@ class Parser(Reader):
         if level == _COMPARE:
             return self._chain(left)
         op = self.advance().text
-        after = self.here
+        right_start = self.here
         # Powers group to the right and take a sign: `2 ** -x ** 2`.
         right = self.node(_UNARY if op == "**" else level + 1)
-        return Binary(op, left, self.as_expression(right, after))
+        return Binary(op, left, self.as_expression(right, right_start))
 
     def _chain(self, left: Expression) -> Condition:
         parts: list[Condition] = []
@@ -183,8 +183,8 @@ class Parser(Reader):
         token = self.here
         if token.kind == "number":
             value = self.number()
-            whole = token.text.isdigit() and len(token.text) < 300
-            return sign * (int(token.text) if whole else value)
+            is_integer = token.text.isdigit() and len(token.text) < 300
+            return sign * (int(token.text) if is_integer else value)
         if sign > 0 and token.kind in ("name", "string", "quoted name"):
             self.advance()
             return (
@@ -197,7 +197,7 @@ class Parser(Reader):
             'quotes, `{treat, 3, "wait and see"}`'
         )
 
-    def _first(self, level: int) -> Node:  # noqa: PLR0911 (one per kind of token)
+    def _primary(self, level: int) -> Node:  # noqa: PLR0911 (one per kind of token)
         token = self.here
         if token.kind == "number":
             return Number(self.number())
@@ -240,19 +240,19 @@ class Parser(Reader):
                 f"{token} has no meaning here: braces hold classes, "
                 "`action in {treat}`, brackets hold options at the end"
             )
-        wanted = "a column, a number or `(`"
+        expected = "a column, a number or `(`"
         if token.kind == "end":
-            return self.fail(f"the text ends where {wanted} belongs")
-        return self.fail(f"found {token} where {wanted} belongs: a side is missing")
+            return self.fail(f"the text ends where {expected} belongs")
+        return self.fail(f"found {token} where {expected} belongs: a side is missing")
 
     def _signed(self, sign: Token) -> Node:
         self.descend(sign)
-        after = self.here
-        part = self.as_expression(self.node(_UNARY), after)
+        operand_start = self.here
+        part = self.as_expression(self.node(_UNARY), operand_start)
         self.depth -= 1
         if sign.text == "+":
             return part
-        literal = isinstance(part, Number) and after.kind == "number"
+        literal = isinstance(part, Number) and operand_start.kind == "number"
         return -part if literal else Negate(part)
 
     def _group(self) -> Node:
@@ -260,9 +260,9 @@ class Parser(Reader):
         self.descend(opening)
         if self.sees("if"):
             self.advance()
-            given = self.condition()
+            condition = self.condition()
             self.take("then", "write `(if a > 0 then b > 0)`")
-            inner: Node = given.implies(self.condition())
+            inner: Node = condition.implies(self.condition())
         else:
             inner = self.node(_OR)
         if not self.sees(")"):
@@ -309,11 +309,11 @@ class Parser(Reader):
             return Name(name.text)
         if name.text == "Normal":
             raise self.fail("`Normal` follows `~`: write `y ~ Normal(3, 0.1)`", name)
-        known = (*FUNCTIONS, SLOPE)
-        if name.text not in known:
+        functions = (*FUNCTIONS, SLOPE)
+        if name.text not in functions:
             raise self.fail(
-                f"unknown function {name}.{suggest(name.text, known)} "
-                f"Known: {listing(known)}",
+                f"unknown function {name}.{suggest(name.text, functions)} "
+                f"Known: {listing(functions)}",
                 name,
             )
         self.descend(self.advance())

@@ -30,10 +30,10 @@ def outputs(*names: str) -> Name | tuple[Name, ...]:
 
 
 def derivative(output: object, *inputs: object) -> Expression:
-    """How fast an output changes along an input, in units of output per unit of input.
+    """The slope of an output along an input, in units of output per unit of input.
 
-    Two inputs give the second derivative: `d(y, x, x) >= 0` says that y is convex. In
-    text it is `d`, and so it can be called in Python.
+    Two inputs give the second derivative: `d(y, x, x) >= 0` says that y is convex. Its
+    name in text is `d`, which is also an alias in Python.
 
     >>> strength, age = outputs("strength"), inputs("age")
     >>> print(derivative(strength, age) >= 0.1)
@@ -49,5 +49,5 @@ d = derivative
 def _names(names: tuple[str, ...], role: Role) -> Name | tuple[Name, ...]:
     if not names:
         raise RuleError(f'no name given. Write `{role}s("a")` or `{role}s("a", "b")`.')
-    found = tuple(Name(name, role) for name in names)
-    return found[0] if len(found) == 1 else found
+    columns = tuple(Name(name, role) for name in names)
+    return columns[0] if len(columns) == 1 else columns

@@ -34,7 +34,7 @@ class Atom:
 
     @property
     def uses_outputs(self) -> bool:
-        """Whether any output is mentioned; if not, the atom is exact, never soft."""
+        """Whether it mentions an output; if not, the atom is exact, never soft."""
         return any(column.kind == "output" for column in columns(self.expr))
 
     def holds(self, x: Any, y: Any, slopes: Slopes = NO_SLOPES) -> np.ndarray:
@@ -69,26 +69,26 @@ def columns(node: Node) -> Iterator[Column]:
 
 def leaves(node: Node) -> Iterator[Node]:
     """Names, columns, numbers and memberships of a tree, left to right."""
-    return (here for here in _walk(node) if not isinstance(here, _INNER))
+    return (part for part in _walk(node) if not isinstance(part, _INNER))
 
 
 def slopes_in(node: Node) -> Iterator[Slope]:
     """Slopes of a tree, left to right, as often as they are mentioned."""
-    return (here for here in _walk(node) if isinstance(here, Slope))
+    return (part for part in _walk(node) if isinstance(part, Slope))
 
 
 def replaced(
     expr: Expression, change: Callable[[Expression], Expression]
 ) -> Expression:
-    """An expression whose leaves, slopes among them, are changed."""
-    again = lambda part: replaced(part, change)
+    """Apply a function to an expression's leaves, which here include slopes."""
+    replace_part = lambda part: replaced(part, change)
     match expr:
         case Negate(part):
-            return Negate(again(part))
+            return Negate(replace_part(part))
         case Binary(op, left, right):
-            return Binary(op, again(left), again(right))
+            return Binary(op, replace_part(left), replace_part(right))
         case Call(function, args):
-            return Call(function, tuple(map(again, args)))
+            return Call(function, tuple(map(replace_part, args)))
     return change(expr)
 
 
@@ -98,9 +98,9 @@ _INNER = (Negate, Not, Binary, Comparison, Call, And, Or, Slope)
 def _walk(node: Node) -> Iterator[Node]:
     stack: list[Node] = [node]
     while stack:
-        here = stack.pop()
-        yield here
-        match here:
+        current = stack.pop()
+        yield current
+        match current:
             case Negate(part) | Not(part):
                 stack.append(part)
             case Binary(_, left, right) | Comparison(_, left, right):
@@ -113,8 +113,8 @@ def _walk(node: Node) -> Iterator[Node]:
 
 def names(node: Node) -> tuple[Name, ...]:
     """Names of a tree that is not bound yet, each once."""
-    found = [leaf for leaf in leaves(node) if isinstance(leaf, Name)]
-    return tuple(dict.fromkeys(found))
+    unbound = [leaf for leaf in leaves(node) if isinstance(leaf, Name)]
+    return tuple(dict.fromkeys(unbound))
 
 
 # A term is a dict used as an ordered set: atoms keep the order they were written in.
@@ -131,7 +131,7 @@ def _terms(condition: Condition, negated: bool) -> list[_Term]:
             pieces = [_terms(part, negated) for part in parts]
             union = isinstance(condition, Or) != negated
             return _unite(pieces) if union else _intersect(pieces)
-    raise RuleError(f"({condition}) has no normal form: it speaks of classes.")
+    raise RuleError(f"({condition}) has no normal form: it is about classes.")
 
 
 def _atom(comparison: Comparison, negated: bool) -> Atom:
@@ -152,24 +152,24 @@ def _intersect(pieces: Sequence[list[_Term]]) -> list[_Term]:
     result: list[_Term] = [{}]
     for piece in pieces:
         _check_size(len(result) * len(piece), 4 * MOST_TERMS)
-        result = _absorb([one | two for one in result for two in piece])
+        result = _absorb([a | b for a in result for b in piece])
     return result
 
 
 def _absorb(terms: list[_Term]) -> list[_Term]:
-    """Drop every term that lies inside another one."""
+    """Drop every term that is contained in another one."""
     _check_size(len(terms), 4 * MOST_TERMS)
-    kept: list[_Term] = []
+    maximal: list[_Term] = []
     for term in sorted(terms, key=len):
-        if not any(other.keys() <= term.keys() for other in kept):
-            kept.append(term)
-    _check_size(len(kept), MOST_TERMS)
-    order = {id(term): place for place, term in enumerate(terms)}
-    return sorted(kept, key=lambda term: order[id(term)])
+        if not any(larger.keys() <= term.keys() for larger in maximal):
+            maximal.append(term)
+    _check_size(len(maximal), MOST_TERMS)
+    order = {id(term): index for index, term in enumerate(terms)}
+    return sorted(maximal, key=lambda term: order[id(term)])
 
 
-def _check_size(count: int, most: int) -> None:
-    if count > most:
+def _check_size(count: int, limit: int) -> None:
+    if count > limit:
         raise RuleError(
             f"the rule breaks into more than {MOST_TERMS} pieces when its `and` and "
             "`or` are multiplied out. Split it into several rules, each with its own "

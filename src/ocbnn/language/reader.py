@@ -1,4 +1,4 @@
-"""A place in a list of tokens, and errors about what was found there."""
+"""A position in a list of tokens, and errors about the token there."""
 
 import dataclasses
 import math
@@ -13,26 +13,26 @@ MOST_PARENTHESES = 100
 
 @dataclasses.dataclass
 class Reader:
-    """A place in a list of tokens; every method reads on from there."""
+    """A position in a list of tokens; every method reads from there."""
 
     text: str
     tokens: list[Token]
-    place: int = 0
+    position: int = 0
     depth: int = 0
 
     @property
     def here(self) -> Token:
-        """The token not yet read."""
-        return self.tokens[self.place]
+        """The next token."""
+        return self.tokens[self.position]
 
     def fail(self, message: str, token: Token | None = None) -> RuleSyntaxError:
-        """Make an error that points at a token, or at the one not yet read."""
+        """Make an error that points at a token, by default the next one."""
         return syntax_error(self.text, (token or self.here).at, message)
 
     def advance(self) -> Token:
-        """Read one token; the end is never passed."""
+        """Consume one token, but never the last."""
         token = self.here
-        self.place = min(self.place + 1, len(self.tokens) - 1)
+        self.position = min(self.position + 1, len(self.tokens) - 1)
         return token
 
     def sees(self, *words: str) -> bool:
@@ -40,13 +40,13 @@ class Reader:
         return self.here.kind in ("sign", "name") and self.here.text in words
 
     def take(self, word: str, why: str) -> Token:
-        """Read this sign or keyword, or say why it belongs here."""
+        """Consume this sign or keyword, or raise an error that says why it is due."""
         if not self.sees(word):
             raise self.fail(f"found {self.here} where `{word}` belongs: {why}")
         return self.advance()
 
     def number(self) -> float:
-        """Read a number without a sign."""
+        """Consume a number without a sign."""
         token = self.here
         if token.kind != "number":
             raise self.fail(f"found {token} where a number belongs, such as `0.5`")
@@ -57,7 +57,7 @@ class Reader:
         return value
 
     def descend(self, token: Token) -> None:
-        """Go one level deeper, where that is still readable."""
+        """Go one level deeper, up to a limit."""
         self.depth += 1
         if self.depth > MOST_PARENTHESES:
             raise self.fail(
@@ -67,7 +67,7 @@ class Reader:
             )
 
     def refuse_leftover(self) -> None:
-        """Say what is wrong with a token that continues nothing."""
+        """Raise an error about a token that cannot follow, if there is one."""
         token = self.here
         if token.kind == "end":
             return
@@ -89,30 +89,35 @@ class Reader:
 
     def comma_hint(self) -> str:
         """Advice where a comma stands in a number, as some languages write it."""
-        before, token = self.tokens[max(self.place - 1, 0)], self.here
-        after = self.tokens[min(self.place + 1, len(self.tokens) - 1)]
-        both = before.kind == after.kind == "number" and token.text == ","
-        if not both or after.at - before.at != len(before.text) + 1:
+        previous, token = self.tokens[max(self.position - 1, 0)], self.here
+        following = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        is_between_numbers = (
+            previous.kind == following.kind == "number" and token.text == ","
+        )
+        if (
+            not is_between_numbers
+            or following.at - previous.at != len(previous.text) + 1
+        ):
             return ""
-        number = shorten(f"{before.text}.{after.text}")
+        number = shorten(f"{previous.text}.{following.text}")
         return f" A decimal point is a point: write `{number}`, and a thousand `1000`."
 
     def spaced_hint(self) -> str:
         """Advice where two words in a row may be one column's name."""
-        before, token = self.tokens[max(self.place - 1, 0)], self.here
-        if token.kind != "name" or before.kind != "name":
+        previous, token = self.tokens[max(self.position - 1, 0)], self.here
+        if token.kind != "name" or previous.kind != "name":
             return ""
-        both = shorten(f"{before.text} {token.text}")
-        return f" A name with a space stands in backticks: `` `{both}` ``."
+        name = shorten(f"{previous.text} {token.text}")
+        return f" A name with a space stands in backticks: `` `{name}` ``."
 
     def _leftover_hint(self, token: Token) -> str:
-        before = self.tokens[max(self.place - 1, 0)]
-        small = before.text.lower()
-        if small in KEYWORDS and small != before.text:
+        previous = self.tokens[max(self.position - 1, 0)]
+        small = previous.text.lower()
+        if small in KEYWORDS and small != previous.text:
             return f" Write `{small}` in small letters."
         if token.text == "between":
-            return f" Write `2 <= {shorten(before.text)} <= 3`."
-        if token.text == "," and before.kind == "number":
+            return f" Write `2 <= {shorten(previous.text)} <= 3`."
+        if token.text == "," and previous.kind == "number":
             return self.comma_hint() or " Write a thousand as `1000`."
-        near = suggest(token.text, KEYWORDS) if token.kind == "name" else ""
-        return near or self.spaced_hint()
+        suggestion = suggest(token.text, KEYWORDS) if token.kind == "name" else ""
+        return suggestion or self.spaced_hint()

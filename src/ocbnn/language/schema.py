@@ -1,4 +1,4 @@
-"""The names a rule may speak of: inputs, outputs, and the classes of an output."""
+"""The names that a rule can mention: inputs, outputs, and the classes of an output."""
 
 import dataclasses
 from collections import Counter
@@ -27,18 +27,18 @@ class Schema:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     classes: tuple[Label, ...] | None = None
-    # Not shown where there are none, nor in digests of models from before.
+    # Not in the repr, so that digests of older models stay valid.
     choices: Choices = dataclasses.field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", _names(self.inputs, "inputs"))
         object.__setattr__(self, "outputs", _names(self.outputs, "outputs"))
         counts = Counter(self.inputs + self.outputs)
-        twice = sorted(name for name, count in counts.items() if count > 1)
-        if twice:
+        duplicates = sorted(name for name, count in counts.items() if count > 1)
+        if duplicates:
             raise RuleError(
-                f"each input and output has a name of its own, but these come twice: "
-                f"{listing(twice)}. Rename the columns."
+                f"each input and output needs a different name, but these occur twice: "
+                f"{listing(duplicates)}. Rename the columns."
             )
         if self.classes is not None:
             self._check_classes(self.classes)
@@ -69,9 +69,9 @@ class Schema:
         elif name.name in self.outputs:
             column = Column("output", self.outputs.index(name.name), name.name)
         else:
-            near = self._near(name.name)
+            suggestion = self._suggestion(name.name)
             raise RuleError(
-                f"there is no column {shorten(str(name))}.{near} Inputs: "
+                f"there is no column {shorten(str(name))}.{suggestion} Inputs: "
                 f"{listing(self.inputs)}; outputs: {listing(self.outputs)}."
             )
         if name.role not in (None, column.kind):
@@ -81,8 +81,8 @@ class Schema:
             )
         return column
 
-    def _near(self, name: str) -> str:
-        # A column of names is one input for each of them: `colour=red`.
+    def _suggestion(self, name: str) -> str:
+        # A categorical column is one input per category: `colour=red`.
         parts = [column for column in self.inputs if column.startswith(f"{name}=")]
         if parts:
             return f" Did you mean `` `{parts[0]}` >= 0.5 ``?"
@@ -91,10 +91,12 @@ class Schema:
     def class_index(self, label: Label) -> int:
         """Find a label among the classes, by equality or by its text."""
         classes = self.classes or ()
-        for index, known in enumerate(classes):
-            if label == known and isinstance(label, bool) == isinstance(known, bool):
+        for index, candidate in enumerate(classes):
+            if label == candidate and isinstance(label, bool) == isinstance(
+                candidate, bool
+            ):
                 return index
-        texts = [str(known) for known in classes]
+        texts = [str(candidate) for candidate in classes]
         if str(label) in texts:
             return texts.index(str(label))
         raise RuleError(
@@ -112,21 +114,25 @@ def as_choices(choices: object, inputs: Sequence[str]) -> Choices:
     if choices is None:
         return ()
     groups: list[tuple[int, ...]] = []
-    taken: set[int] = set()
+    used: set[int] = set()
     if isinstance(choices, (str, bytes)) or not isinstance(choices, Iterable):
         raise RuleError(f"`choices` are groups of inputs, got {choices!r}.{_GROUPS}")
     for group in choices:
         if isinstance(group, (str, bytes)) or not isinstance(group, Iterable):
             raise RuleError(f"a group of `choices` is a list, got {group!r}.{_GROUPS}")
-        places = tuple(_position(member, inputs) for member in group)
-        if len(places) < 2 or len({*places}) < len(places) or taken & {*places}:
-            named = listing(inputs[place] for place in places)
+        positions = tuple(_position(member, inputs) for member in group)
+        if (
+            len(positions) < 2
+            or len({*positions}) < len(positions)
+            or used & {*positions}
+        ):
+            named = listing(inputs[position] for position in positions)
             raise RuleError(
                 f"a group of `choices` has two or more inputs, and each input is in "
                 f"one group only, got ({named}).{_GROUPS}"
             )
-        taken |= {*places}
-        groups.append(places)
+        used |= {*positions}
+        groups.append(positions)
     return tuple(groups)
 
 
@@ -140,7 +146,7 @@ def _position(member: object, inputs: Sequence[str]) -> int:
     if is_whole and 0 <= member < len(inputs):  # pyright: ignore[reportOperatorIssue]
         return int(member)  # pyright: ignore[reportArgumentType]
     raise RuleError(
-        f"`choices` speak of {member!r}, which is no input: {listing(inputs)}."
+        f"`choices` mention {member!r}, which is not an input: {listing(inputs)}."
         f"{suggest(member, inputs)}"
     )
 

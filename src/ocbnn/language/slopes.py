@@ -1,4 +1,4 @@
-"""Slopes find their columns: an output, and the inputs it is followed along."""
+"""Binding slopes to columns: an output, and the inputs it is differentiated along."""
 
 from ocbnn.core.words import listing
 from ocbnn.errors import RuleError
@@ -10,15 +10,15 @@ from ocbnn.language.tree import Column, Expression, Name, Slope
 
 
 def bind_slope(slope: Slope, schema: Schema) -> Slope:
-    """The same slope, of columns; the order of the inputs makes no difference.
+    """Bind a slope to columns; the order of the inputs makes no difference.
 
     >>> slope = Slope(Name("y"), (Name("b"), Name("a")))
     >>> print(bind_slope(slope, Schema(("a", "b"), ("y",))))
     d(y, a, b)
     """
     output = _column(slope.output, schema)
-    found = [_column(part, schema) for part in slope.inputs]
-    inputs = sorted(found, key=lambda column: column.index)
+    bound = [_column(part, schema) for part in slope.inputs]
+    inputs = sorted(bound, key=lambda column: column.index)
     if output.kind != "output":
         raise RuleError(
             f"({slope}) follows {output}, which is an input: slopes are of outputs "
@@ -40,25 +40,25 @@ def bind_slope(slope: Slope, schema: Schema) -> Slope:
     return Slope(output, tuple(inputs))
 
 
-def refuse_bent(condition: Condition, terms: Terms) -> None:
-    """Refuse slopes that some functions may have whose mean may not have them.
+def refuse_nonconvex(condition: Condition, terms: Terms) -> None:
+    """Raise an error unless the allowed slopes are a convex set.
 
-    A model answers with the mean of functions, so the slopes that a hard rule allows
-    must be such that means of allowed ones are allowed.
+    A model predicts the mean of functions, so if functions keep a hard rule, their mean
+    must keep it, too.
 
     Parameters
     ----------
     condition
-        What is required.
+        The required condition.
     terms
         Its negation.
     """
     if not any(True for _ in slopes_in(condition)):
         return
     for term in terms:
-        said = [atom.expr for atom in term if atom.uses_outputs]
-        if len(said) > 1 or not all(map(is_straight, said)):
-            joined = " and ".join(f"{expr} <= 0" for expr in said)
+        exprs = [atom.expr for atom in term if atom.uses_outputs]
+        if len(exprs) > 1 or not all(map(is_straight, exprs)):
+            joined = " and ".join(f"{expr} <= 0" for expr in exprs)
             raise RuleError(
                 f"strength=hard is kept by the mean of functions only where slopes lie "
                 f"between straight limits, and this rule forbids ({joined}) as a "

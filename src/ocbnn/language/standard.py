@@ -1,9 +1,9 @@
 """Trees in standard units: shifts and scales are folded into their numbers.
 
-Compiled code computes in single precision, in which a Julian date knows no hours and a
-billion no units. So a claim is rewritten for columns of mean zero and spread one before
-it is compiled. What is affine in columns stays affine, and its constant is summed in
-fractions, where `y - 1000000000.8` loses nothing against a mean of a billion.
+Compiled code computes in single precision, which cannot resolve the hours of a Julian
+date or single units of a billion. So a claim is rewritten for columns of mean zero and
+spread one before it is compiled. Affine expressions stay affine, and their constants
+are summed in fractions, so `y - 1000000000.8` loses nothing to a mean of a billion.
 
 >>> import numpy as np
 >>> units = Units.of(np.array([[1.0], [3.0]]), np.array([[1e9], [1e9 + 4]]), 1)
@@ -65,16 +65,16 @@ def standard_condition(condition: Condition, units: Units) -> Condition:
 
 
 def standard_expression(expr: Expression, units: Units) -> Expression:
-    """The same value, written for columns in standard units."""
+    """An expression of equal value, for columns in standard units."""
     return _Folder(units).fold(expr).written()
 
 
 @dataclasses.dataclass(frozen=True)
 class _Sum:
-    """A constant, and numbers times parts that are no sums of others.
+    """A constant plus numbers times parts that are not sums themselves.
 
-    No part is left out, not even one that counts for nothing: whether a form must be
-    compiled anew should not depend on its numbers.
+    Parts with a factor of zero are kept: whether a form must be compiled again should
+    not depend on its numbers.
     """
 
     parts: Mapping[Expression, Fraction]
@@ -91,16 +91,16 @@ class _Sum:
         return _Sum(parts, self.constant + other.constant)
 
     def written(self) -> Expression:
-        """As an expression."""
+        """The sum as an expression."""
         if not self.parts:
             return _number(self.constant)
-        (first, number), *others = self.parts.items()
-        is_bare = isinstance(first, Binary | Call) and not others
+        (first, number), *rest = self.parts.items()
+        is_bare = isinstance(first, Binary | Call) and not rest
         if is_bare and number == 1 and self.constant == 0:
-            # Functions of functions must not grow deeper than they were.
+            # Nested functions must not become deeper than they were.
             return first
         total = _number(number) * first
-        for part, count in others:
+        for part, count in rest:
             total = total + _number(count) * part
         return total + _number(self.constant)
 
@@ -152,7 +152,7 @@ class _Folder:
     def _call(self, function: str, args: list[_Sum]) -> _Sum:
         if function not in ("min", "max"):
             return _computed(Call(function, tuple(arg.written() for arg in args)))
-        # What is added to all of them is added to the least and the greatest, too.
+        # A constant added to all arguments can be added to their minimum or maximum.
         shared = _Sum({}, args[0].constant)
         parts = tuple(arg.plus(shared.scaled(-_ONE)).written() for arg in args)
         return _computed(Call(function, parts)).plus(shared)
@@ -164,12 +164,12 @@ def _column(
     scales: np.ndarray,
     index: int,
 ) -> _Sum:
-    mean = sum((Fraction(float(one[index])) for one in means), start=_ZERO)
+    mean = sum((Fraction(float(part[index])) for part in means), start=_ZERO)
     return _Sum({column: Fraction(float(scales[index]))}, mean)
 
 
 def _computed(expr: Expression) -> _Sum:
-    """A number where all is known, in double precision; else one part of a sum."""
+    """A number if all arguments are numbers, else one part of a sum."""
     arguments = expr.args if isinstance(expr, Call) else ()
     if isinstance(expr, Binary):
         arguments = (expr.left, expr.right)
@@ -185,9 +185,8 @@ def _number(value: Fraction) -> Number:
         return Number(float(value))
     except OverflowError:
         raise RuleError(
-            "a number of this rule is larger than any that can be computed with, once "
-            "columns are brought to a spread of one. Write the rule and the data in "
-            "larger units."
+            "a number of this rule is too large to compute with once columns are "
+            "scaled to a spread of one. Write the rule and the data in larger units."
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Rule text cut into tokens, each with its place, and errors that point at a place."""
+"""Splitting rule text into tokens, and errors that point at a position in the text."""
 
 import dataclasses
 import re
@@ -17,7 +17,7 @@ _BAND = (
     "`2.9 <= y <= 3.1`, or `y ~ Normal(3, 0.1)`; for a class write `y in {treat}`"
 )
 EQUALITY = f"`=` is not part of a condition: {_BAND}"
-# Spellings from other languages, and what to write here.
+# Spellings from other languages, and what to write instead.
 _FOREIGN = {
     "==": f"`==` is not part of a condition: {_BAND}",
     "!=": "`!=` is not part of a condition: write `y < 3 or y > 3`, or `y not in {a}`",
@@ -61,12 +61,12 @@ class Token:
     at: int
 
     def __str__(self) -> str:
-        shown = f"`{shorten(self.text)}`"
-        return "the end of the text" if self.kind == "end" else shown
+        quoted = f"`{shorten(self.text)}`"
+        return "the end of the text" if self.kind == "end" else quoted
 
 
 def syntax_error(text: str, at: int, message: str) -> RuleSyntaxError:
-    """Show the line in an error, with a caret under the place.
+    """Make an error that shows the line, with a caret under the position.
 
     >>> print(syntax_error("y == 3", 2, "write a band"))
     cannot read the rule: write a band
@@ -77,15 +77,15 @@ def syntax_error(text: str, at: int, message: str) -> RuleSyntaxError:
     end = text.find("\n", at)
     line = text[start : len(text) if end < 0 else end]
     caret = at - start
-    # A window of a long line keeps the caret under its place in a terminal.
+    # Long lines are cut so that they do not wrap in a terminal.
     left, right = max(0, caret - 50), caret + 30
-    shown = line[left:right].replace("\t", " ").replace("\r", " ")
+    window = line[left:right].replace("\t", " ").replace("\r", " ")
     head = "…" if left else ""
     tail = "…" if right < len(line) else ""
     pointer = " " * (caret - left + len(head)) + "^"
-    picture = f"\n  {head}{shown}{tail}\n  {pointer}"
-    said = Sentence("cannot read the rule: ", message, picture)
-    return RuleSyntaxError(said, at, message)
+    picture = f"\n  {head}{window}{tail}\n  {pointer}"
+    sentence = Sentence("cannot read the rule: ", message, picture)
+    return RuleSyntaxError(sentence, at, message)
 
 
 def tokenize(text: str, start: int = 0) -> list[Token]:
@@ -121,7 +121,7 @@ def _next_token(text: str, at: int) -> tuple[Token, int]:
     if quoted := _QUOTED_NAME.match(text, at):
         name = quoted.group()[1:-1].replace("``", "`")
         if not name:
-            raise syntax_error(text, at, "the backticks hold no name")
+            raise syntax_error(text, at, "the backticks contain no name")
         return Token("quoted name", name, at), quoted.end()
     if string := _STRING.match(text, at):
         label = re.sub(r"\\(.)", r"\1", string.group()[1:-1], flags=re.DOTALL)
@@ -132,10 +132,10 @@ def _next_token(text: str, at: int) -> tuple[Token, int]:
 
 
 def _number(text: str, at: int, end: int) -> tuple[Token, int]:
-    after = text[end : end + 1]
-    if after == ".":
+    following = text[end : end + 1]
+    if following == ".":
         raise syntax_error(text, end, "a number has one decimal point, as in `1.25`")
-    if after == "_" or after.isalnum():
+    if following == "_" or following.isalnum():
         raise syntax_error(
             text, end, "a number runs into a word: write `2 * x`, not `2x`"
         )

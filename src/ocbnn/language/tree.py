@@ -6,7 +6,7 @@
 >>> print(y.between(5 - x, 7))
 5 - x <= y <= 7
 
-Nodes are frozen, hold no arrays, and are equal when they are written alike.
+Nodes are frozen, contain no arrays, and compare by structure.
 """
 
 import dataclasses
@@ -42,10 +42,10 @@ class Expression(Node):
 
     @property
     def binds(self) -> int:
-        """How tightly the text of this expression holds together."""
+        """The precedence of this expression in text."""
         return _ATOM
 
-    # Operands are `object`: the refusals must be ours, not the type checker's.
+    # Operands are `object`, so that our errors appear and not the type checker's.
     def __add__(self, other: object) -> "Expression":
         return Binary("+", self, as_expression(other, "+"))
 
@@ -119,8 +119,8 @@ class Number(Expression):
         value = float(self.value)
         if not math.isfinite(value):
             raise RuleError(
-                f"a rule holds finite numbers only, got {value}. For a side without a "
-                "bound leave the comparison out: `y >= 2`."
+                f"a rule contains finite numbers only, got {value}. For a side without "
+                "a bound, leave the comparison out: `y >= 2`."
             )
         object.__setattr__(self, "value", value)
 
@@ -138,7 +138,7 @@ class Number(Expression):
 
 @dataclasses.dataclass(frozen=True)
 class Slot(Expression):
-    """A number that is kept apart from the tree: the one at this place of a list."""
+    """A number that is stored outside of the tree, at this position of a list."""
 
     place: int
 
@@ -148,7 +148,7 @@ class Slot(Expression):
 
 @dataclasses.dataclass(frozen=True)
 class Name(Expression):
-    """An input or output by name; a rule from text learns which when it is bound."""
+    """An input or output by name; in rules from text, binding decides which it is."""
 
     name: str
     role: Role | None = dataclasses.field(default=None, compare=False)
@@ -190,7 +190,7 @@ class Name(Expression):
 
 @dataclasses.dataclass(frozen=True)
 class Column(Expression):
-    """A name that a schema has found: the input or output at this position."""
+    """A bound name: the input or output at this position of a schema."""
 
     kind: Role
     index: int
@@ -215,7 +215,7 @@ class Negate(Expression):
         return _UNARY
 
     def __str__(self) -> str:
-        # `-3` would read back as a number, so minus three by negation is `-(3)`.
+        # `-3` would parse back to a number, so a negated 3 is spelled `-(3)`.
         if self.part.binds < _UNARY or isinstance(self.part, Number):
             return f"-({self.part})"
         return f"-{self.part}"
@@ -236,7 +236,7 @@ class Binary(Expression):
 
     @property
     def binds(self) -> int:
-        """As in Python."""
+        """The precedence of the operator, as in Python."""
         return _BINDS[self.op]
 
     def __str__(self) -> str:
@@ -276,7 +276,7 @@ class Call(Expression):
 
 @dataclasses.dataclass(frozen=True)
 class Slope(Expression):
-    """How fast an output changes along an input; along two, how its slope does."""
+    """The derivative of an output along one input, or the second along two inputs."""
 
     output: Expression
     inputs: tuple[Expression, ...]
@@ -318,12 +318,12 @@ class Comparison(Condition):
             raise RuleError(f"no comparison {self.op!r}; known: {listing(COMPARISONS)}")
         self._grow([self.left, self.right])
 
-    def link(self, before: Condition) -> str | None:
-        """`<= b`, when the comparison before ends where this one begins."""
+    def link(self, previous: Condition) -> str | None:
+        """`<= b`, if the previous comparison ends where this one begins."""
         chained = (
-            isinstance(before, Comparison)
-            and before.right == self.left
-            and before.op[0] == self.op[0]
+            isinstance(previous, Comparison)
+            and previous.right == self.left
+            and previous.op[0] == self.op[0]
         )
         return f"{self.op} {self.right}" if chained else None
 
@@ -370,7 +370,7 @@ def _enclose(part: Expression, at_least: int) -> str:
 
 
 def as_expression(value: object, used_by: str) -> Expression:
-    """Numbers become constants; anything else but an expression is refused."""
+    """Convert numbers to constants; raise an error for other non-expressions."""
     if isinstance(value, Expression):
         return value
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_):

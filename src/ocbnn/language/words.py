@@ -24,7 +24,7 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 def spell_number(value: float) -> str:
-    """Spell the shortest text that reads back as exactly this number.
+    """Spell the shortest text that parses back to exactly this number.
 
     >>> spell_number(3.0), spell_number(0.1), spell_number(1e300)
     ('3', '0.1', '1e+300')
@@ -34,7 +34,7 @@ def spell_number(value: float) -> str:
 
 
 def spell_name(name: str) -> str:
-    """Spell a column's name, in backticks when it could be read as something else.
+    """Spell a column's name, in backticks where it would be ambiguous.
 
     >>> spell_name("bp"), spell_name("mean bp"), spell_name("if")
     ('bp', '`mean bp`', '`if`')
@@ -45,7 +45,7 @@ def spell_name(name: str) -> str:
 
 
 def spell_label(label: Label) -> str:
-    """Spell a class label, in quotes when it could be read as something else.
+    """Spell a class label, in quotes where it would be ambiguous.
 
     >>> spell_label("treat"), spell_label("wait and see"), spell_label(True)
     ('treat', '"wait and see"', 'true')

@@ -1,4 +1,4 @@
-"""The function family: networks as pure functions of their weights."""
+"""Function families: networks as pure functions of their weights."""
 
 from ocbnn.networks.activations import ACTIVATIONS as ACTIVATIONS
 from ocbnn.networks.base import Network as Network

@@ -1,4 +1,4 @@
-"""What the library asks of a network: shapes, and a value at one input."""
+"""The interface of networks: shapes, and a value at one input."""
 
 import abc
 
@@ -12,7 +12,7 @@ from ocbnn.errors import SettingError
 
 
 class Network(eqx.Module):
-    """A function family. Weights are a pytree of arrays, kept apart from the family.
+    """A function family. Weights are a pytree of arrays, separate from the family.
 
     Two networks that compare equal compile to the same code, so repeated fits of the
     same size never compile twice.
@@ -27,7 +27,7 @@ class Network(eqx.Module):
 
     @abc.abstractmethod
     def fan_in(self) -> Position:
-        """How many summands each weight's unit adds up; 1 for biases."""
+        """The number of summands of each weight's unit; 1 for biases."""
 
     @abc.abstractmethod
     def apply(self, weights: Position, x: Input) -> Output:
@@ -38,17 +38,17 @@ class Network(eqx.Module):
         return jax.vmap(self.apply, in_axes=(None, 0))(weights, xs)
 
     def plain(self, weights: Position) -> tuple["Network", Position]:
-        """The family without parameters that only a prior needs, and weights in it.
+        """The family without parameters that only a prior needs, and its weights.
 
         The weights are arrays of many draws, along a first axis.
         """
         return self, weights
 
     def with_plain(self, weights: Position, plain: Position) -> Position:
-        """Draws of this family that have other weights in the plain one.
+        """Draws of this family with new weights in the plain family.
 
-        What only a prior needs stays as it is in `weights`; a draw whose plain weights
-        are still its own is the same to the bit.
+        Parameters that only a prior needs keep their values from `weights`; a draw
+        whose plain weights do not change is identical bit by bit.
         """
         return plain
 
@@ -93,5 +93,5 @@ class LinearNetwork(Network):
 
 
 def array_spec(*shape: int) -> jax.ShapeDtypeStruct:
-    """An array of the current default precision that is not there yet."""
+    """The shape of an array of the current default precision."""
     return jax.ShapeDtypeStruct(shape, jnp.zeros(()).dtype)

@@ -16,12 +16,12 @@ from ocbnn.errors import SettingError
 from ocbnn.networks.activations import activation_named
 from ocbnn.networks.base import LinearNetwork, array_spec
 
-# For tiny layers a matrix product costs more to call than to compute. Written out as
-# sums it is fused with what surrounds it: on the paper's Figure 1, right, a gradient
+# For tiny layers, calling a matrix product costs more than computing it. Written out as
+# sums it is fused with its surroundings: on the paper's Figure 1, right, a gradient
 # takes 7 microseconds instead of 16, and one of many particles 12 instead of 18.
 _TINY, _NARROW = 128, 4
-# On an accelerator, so many rows of layers so wide are worth arranging for it; their
-# number is made a multiple of what its products take at a time.
+# On an accelerator, batches with this many rows and layers this wide are tiled: the
+# number of rows is padded to a multiple of the tile.
 _MANY, _WIDE, _TILE = 256, 32, 64
 _MOST_LAYERS, _MOST_WEIGHTS = 100, 1_000_000_000
 
@@ -29,7 +29,7 @@ _MOST_LAYERS, _MOST_WEIGHTS = 100, 1_000_000_000
 class Layer(NamedTuple):
     """One affine map, `x @ weight + bias`."""
 
-    weight: Any  # (into, out); a shape or a fan-in where the family is described
+    weight: Any  # (into, out); a shape or a fan-in in descriptions of the family
     bias: Any  # (out,)
 
 
@@ -110,21 +110,21 @@ class MLP(LinearNetwork):
         return super().batch(weights, xs)
 
     def _tiled_batch(self, weights: tuple[Layer, ...], xs: Inputs) -> Outputs:
-        """The same with fewer passes over memory, which is what an accelerator lacks.
+        """The same with fewer passes over memory, the bottleneck of an accelerator.
 
         Rows fill whole tiles, so that the compiler does not copy every layer's values
-        to do so. Products are kept apart from what comes before and after, because
-        compiled into one they are slow. Backwards, activations are computed again
-        rather than stored: on an H200 all this takes a fifth off a step of SVGD.
+        to pad them. Products are not fused with the operations around them, because
+        that would be slow. In the backward pass, activations are computed again rather
+        than stored: on an H200 all this saves a fifth of a step of SVGD.
         """
         unit = jax.checkpoint(activation_named(self.activation))
         count = xs.shape[0]
         values = jnp.pad(xs, ((0, -count % _TILE), (0, 0)))
-        *hidden, last = weights
+        *hidden, final = weights
         for layer in hidden:
-            raw = _apart_backwards(values @ layer.weight + layer.bias[None])
+            raw = _unfused_backwards(values @ layer.weight + layer.bias[None])
             values = jax.lax.optimization_barrier(unit(raw))
-        return (values @ last.weight + last.bias[None])[:count]
+        return (values @ final.weight + final.bias[None])[:count]
 
     def last_layer(self) -> tuple[Layer, ...]:
         """The map to the outputs, bias included."""
@@ -138,9 +138,9 @@ class MLP(LinearNetwork):
         key: RandomKey,
         xs: Inputs,
     ) -> Outputs:
-        """Sums of many independent normals are normal: draw each unit's input at once.
+        """Draw each unit's input directly: sums of independent normals are normal.
 
-        The noise of one row's units is independent of every other row's, where a draw
+        The noise of one row's units is independent of all other rows', whereas a draw
         of weights would be shared by all rows.
         """
         activation = activation_named(self.activation)
@@ -151,18 +151,18 @@ class MLP(LinearNetwork):
             middle = values @ centre.weight + centre.bias[None]
             variance = values**2 @ width.weight**2 + width.bias[None] ** 2
             noise = jax.random.normal(keys[depth], middle.shape, middle.dtype)
-            # A slope of a root at zero is not a number.
+            # The slope of a root at zero is not a number.
             values = middle + jnp.sqrt(jnp.maximum(variance, 1e-20)) * noise
         return values
 
 
 @jax.custom_jvp
-def _apart_backwards(values: Array) -> Array:
-    """The same values; their slopes are computed apart from what uses them."""
+def _unfused_backwards(values: Array) -> Array:
+    """The same values; their slopes are not fused with the operations that use them."""
     return values
 
 
-@_apart_backwards.defjvp
+@_unfused_backwards.defjvp
 def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     return primals[0], jax.lax.optimization_barrier(tangents[0])
 
@@ -190,12 +190,12 @@ def _sizes(hidden: object) -> tuple[int, ...]:
             f"per hidden layer, got {shorten(repr(hidden))}. Write hidden=(50,) or "
             "hidden=(99, 99)."
         )
-    found = tuple(map(int, sizes))  # pyright: ignore[reportArgumentType]
-    weights = sum(a * b for a, b in pairwise((1, *found, 1)))
-    if len(found) > _MOST_LAYERS or weights > _MOST_WEIGHTS:
+    checked = tuple(map(int, sizes))  # pyright: ignore[reportArgumentType]
+    weights = sum(a * b for a, b in pairwise((1, *checked, 1)))
+    if len(checked) > _MOST_LAYERS or weights > _MOST_WEIGHTS:
         raise SettingError(
             f"hidden has at most {_MOST_LAYERS} layers, with at most "
             f"{_MOST_WEIGHTS:,} weights between them, got {shorten(repr(hidden))}. "
             "Write hidden=(50,) or hidden=(99, 99)."
         )
-    return found
+    return checked

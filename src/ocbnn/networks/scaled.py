@@ -1,10 +1,10 @@
-"""A network whose weights have scales that are learned with them.
+"""A network whose weights have learned scales.
 
-Every number of a position is standard normal before any data: raw weights, and the
-logarithms of the scales less their medians, by their spread. Multiplied together they
-are the weights. So scales need no prior, no algorithm and no file format of their own,
-and wide and narrow weights are equally far for a sampler (Papaspiliopoulos, Roberts &
-Sköld 2007 call it non-centred).
+Every number of a position has a standard normal prior: raw weights, and the
+standardised logarithms of the scales. The weights are raw weights times scales. So
+scales need no special prior, algorithm or file format, and wide and narrow weights are
+equally easy to sample (the non-centred parameterisation of Papaspiliopoulos, Roberts &
+Sköld 2007).
 """
 
 from typing import Any, NamedTuple
@@ -22,18 +22,18 @@ from ocbnn.networks.scales import LearnedScales
 
 
 class ScaledWeights(NamedTuple):
-    """All of them standard normal before any data."""
+    """Raw weights, scales and relevances, all with standard normal priors."""
 
-    raw: Any  # as the network's own weights
+    raw: Any  # structured like the network's weights
     scales: Any  # (arrays,): one for each array of weights, in their order
-    inputs: Any  # (inputs,): relevances; () where none are known
+    inputs: Any  # (inputs,): relevances; () if there are none
 
 
 class ScaledNetwork(LinearNetwork):
     """A network, and a learned scale for each of its arrays and inputs.
 
-    Only of an `MLP` it is known which weights an input feeds, so that others have no
-    relevances.
+    Only for an `MLP` is it known which weights an input feeds, so other networks have
+    no relevances.
 
     >>> network = ScaledNetwork(MLP(3, (10,), 1), LearnedScales())
     >>> network.shapes().scales.shape, network.shapes().inputs.shape
@@ -62,7 +62,7 @@ class ScaledNetwork(LinearNetwork):
         return ScaledWeights(raw, array_spec(count), relevances)
 
     def fan_in(self) -> ScaledWeights:
-        """1 for all: the network itself divides by what its units add up."""
+        """1 for all: the scaling already divides by the fan-in."""
         return jax.tree.map(lambda _: 1, self.shapes())
 
     def apply(self, weights: ScaledWeights, x: Input) -> Output:
@@ -70,7 +70,7 @@ class ScaledNetwork(LinearNetwork):
         return self.inner.apply(self._scaled(weights), x)
 
     def batch(self, weights: ScaledWeights, xs: Inputs) -> Outputs:
-        """The same at many inputs; weights are scaled once."""
+        """The values at many inputs; weights are scaled once."""
         return self.inner.batch(self._scaled(weights), xs)
 
     @property
@@ -110,14 +110,14 @@ class ScaledNetwork(LinearNetwork):
         return inner
 
     def last_layer(self) -> ScaledWeights:
-        """That of the network; scales stay as they are."""
+        """The inner network's last layer; scales are not part of it."""
         relevances = False if self.has_relevances else ()
         return ScaledWeights(self.inner.last_layer(), False, relevances)
 
     def noisy_batch(
         self, mean: ScaledWeights, sd: ScaledWeights, key: RandomKey, xs: Inputs
     ) -> Outputs:
-        """Noise at the units, given one draw of the scales, which all rows share."""
+        """Noise at the units, given one draw of the scales, shared by all rows."""
         key_scales, key_inputs, key_units = jax.random.split(key, 3)
         draw = lambda m, s, k: m + s * jax.random.normal(k, m.shape, m.dtype)
         scales = draw(mean.scales, sd.scales, key_scales)
@@ -130,11 +130,11 @@ class ScaledNetwork(LinearNetwork):
         return self.inner.noisy_batch(centre, width, key_units, xs)
 
     def plain(self, weights: ScaledWeights) -> tuple[Network, Position]:
-        """The network without scales, and draws' weights as it takes them."""
+        """The inner network, and the draws' scaled weights."""
 
         def scaled(raw: Any, factor: np.ndarray) -> np.ndarray:
-            # On the host in double precision, so that machines agree on every bit that
-            # is left, whichever way theirs computes an exponential.
+            # On the host in double precision, so that the rounded result does not
+            # depend on how a machine computes exponentials.
             return (np.asarray(raw, float) * factor).astype(raw.dtype)
 
         double = jax.tree.map(lambda a: np.asarray(a, float), weights)
@@ -142,21 +142,21 @@ class ScaledNetwork(LinearNetwork):
         return self.inner, jax.tree.map(scaled, weights.raw, factors)
 
     def with_plain(self, weights: ScaledWeights, plain: Position) -> ScaledWeights:
-        """The raw weights that the scales of each draw make those."""
+        """The draws whose scaled weights are `plain`, with unchanged scales."""
         double = jax.tree.map(lambda a: np.asarray(a, float), weights)
         factors = self._factors(double.scales, double.inputs, np)
-        _, before = self.plain(weights)
+        _, old_plain = self.plain(weights)
 
         def raw(old: Any, was: np.ndarray, new: Any, factor: np.ndarray) -> np.ndarray:
             changed = (np.asarray(new, float) / factor).astype(old.dtype)
             return np.where(np.asarray(new) == was, np.asarray(old), changed)
 
         return weights._replace(
-            raw=jax.tree.map(raw, weights.raw, before, plain, factors)
+            raw=jax.tree.map(raw, weights.raw, old_plain, plain, factors)
         )
 
     def relevances(self, weights: ScaledWeights) -> np.ndarray:
-        """Each input's relevance in every draw, where they are known."""
+        """Each input's relevance in every draw."""
         return np.exp(self.hyper.relevance * np.asarray(weights.inputs, float))
 
     def _scaled(self, weights: ScaledWeights) -> Position:
@@ -165,15 +165,15 @@ class ScaledNetwork(LinearNetwork):
         return jax.tree.map(scale, weights.raw, factors)
 
     def _factors(self, scales: Any, inputs: Any, xp: Any) -> Position:
-        """What raw weights are multiplied by, with any axes of draws before theirs."""
+        """The factors of raw weights, with any leading axes of draws."""
         specs, structure = jax.tree.flatten(self.inner.shapes())
         fans = jax.tree.leaves(self.inner.fan_in())
         draws = scales.shape[:-1]
         factors = []
-        for place, (spec, fan) in enumerate(zip(specs, fans, strict=True)):
+        for index, (spec, fan) in enumerate(zip(specs, fans, strict=True)):
             is_bias = len(spec.shape) < 2
             median = self.hyper.biases if is_bias else self.hyper.weights
-            log = self.hyper.spread * scales[..., place]
+            log = self.hyper.spread * scales[..., index]
             factor = xp.exp(log) * (median / fan**0.5)
             factors.append(factor.reshape(*draws, *(1,) * len(spec.shape)))
         if self.has_relevances:

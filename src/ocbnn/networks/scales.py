@@ -1,4 +1,4 @@
-"""What is believed of the scales of a network's weights before they are learned."""
+"""Hyperpriors for the scales of a network's weights."""
 
 import dataclasses
 import math
@@ -12,8 +12,8 @@ class LearnedScales:
 
     A weight of layer $\ell$ has the standard deviation
     $\sigma_\ell / \sqrt{\text{fan-in}}$, and a bias $\beta_\ell$; a weight of the first
-    layer that input $d$ feeds has it multiplied by the input's relevance $\rho_d$. All
-    of them are learned, and their logarithms are normal before any data.
+    layer that input $d$ feeds is also multiplied by the input's relevance $\rho_d$. All
+    of these are learned, and their logarithms have normal priors.
 
     Attributes
     ----------
@@ -25,8 +25,8 @@ class LearnedScales:
         Standard deviation of the logarithm of $\sigma_\ell$ and $\beta_\ell$: two
         thirds lie within a factor of $e^{\text{spread}}$.
     relevance
-        Standard deviation of the logarithm of $\rho_d$, whose median is one; zero for
-        inputs that all matter alike.
+        Standard deviation of the logarithm of $\rho_d$, whose median is one; zero if
+        all inputs matter equally.
 
     Examples
     --------
@@ -43,10 +43,10 @@ class LearnedScales:
         for field in dataclasses.fields(self):
             value, name = getattr(self, field.name), field.name
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            least = "zero or more" if name == "relevance" else "above zero"
+            minimum = "zero or more" if name == "relevance" else "above zero"
             fits = is_number and 0 <= value < math.inf
             if not fits or (value == 0 and name != "relevance"):
                 raise SettingError(
-                    f"{name} of LearnedScales must be a number, {least}, got "
+                    f"{name} of LearnedScales must be a number, {minimum}, got "
                     f"{value!r}. Write LearnedScales({name}={field.default})."
                 )

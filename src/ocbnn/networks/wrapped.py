@@ -15,15 +15,15 @@ from ocbnn.networks.base import Network, array_spec
 class EquinoxNetwork(Network):
     """Any Equinox module that maps one input vector to one output vector.
 
-    The module's floating-point arrays become the weights, with a prior of their own;
-    everything else about it stays as it is.
+    The module's floating-point arrays become the weights and get a prior; everything
+    else about it stays fixed.
 
     >>> module = eqx.nn.MLP(2, 1, 8, 2, key=jax.random.key(0))
     >>> EquinoxNetwork(module, inputs=2).outputs
     1
     """
 
-    # The module in three: shapes of its weights, its other arrays, and all the rest.
+    # The module in three parts: shapes of its weights, other arrays, and all the rest.
     specs: Any = eqx.field(static=True)
     arrays: Any
     rest: Any = eqx.field(static=True)
@@ -37,14 +37,14 @@ class EquinoxNetwork(Network):
                 f"{name} cannot be called: give the Equinox module a "
                 "`__call__(self, x)` that maps one input vector to one output vector."
             )
-        weights, others = eqx.partition(module, eqx.is_inexact_array)
+        weights, fixed = eqx.partition(module, eqx.is_inexact_array)
         if not jax.tree.leaves(weights):
             raise SettingError(
-                f"{name} has no weights: nothing of it is a floating-point JAX array. "
+                f"{name} has no weights: none of it is a floating-point JAX array. "
                 "Pass an Equinox module, or Applied(init, apply, inputs, outputs)."
             )
         self.specs = jax.tree.map(_spec, weights)
-        self.arrays, self.rest = eqx.partition(others, eqx.is_array)
+        self.arrays, self.rest = eqx.partition(fixed, eqx.is_array)
         self.inputs = inputs
         value = _value_at(name, module, array_spec(inputs))
         if getattr(value, "ndim", None) != 1:
@@ -55,11 +55,11 @@ class EquinoxNetwork(Network):
         self.outputs = value.shape[0]
 
     def shapes(self) -> Position:
-        """The module's own structure, with everything but weights left out."""
+        """The module's structure, with everything but weights left out."""
         return self.specs
 
     def fan_in(self) -> Position:
-        """Equinox keeps weights as (out, in, ...) and biases as vectors."""
+        """Equinox stores weights as (out, in, ...) and biases as vectors."""
         return jax.tree.map(
             lambda a: max(1, a.size // a.shape[0]) if a.ndim > 1 else 1, self.specs
         )
@@ -80,7 +80,7 @@ class Applied(Network):
     def __check_init__(self) -> None:
         value = _value_at(
             "apply",
-            lambda one: self.apply_fn(*one),
+            lambda arguments: self.apply_fn(*arguments),
             (self.shapes(), array_spec(self.inputs)),
         )
         if getattr(value, "shape", None) != (self.outputs,):
@@ -90,11 +90,11 @@ class Applied(Network):
             )
 
     def shapes(self) -> Position:
-        """What `init` would return."""
+        """The shapes that `init` returns."""
         return jax.eval_shape(self.init_fn, jax.random.key(0))
 
     def fan_in(self) -> Position:
-        """Weights are taken to be (in, out), as in a product `x @ weight`."""
+        """Weights are assumed to be (in, out), as in a product `x @ weight`."""
         return jax.tree.map(lambda a: a.shape[0] if a.ndim > 1 else 1, self.shapes())
 
     def apply(self, weights: Position, x: Input) -> Output:
@@ -107,12 +107,12 @@ def _spec(array: Array) -> jax.ShapeDtypeStruct:
 
 
 def _value_at(name: str, function: Callable[..., Any], spec: Any) -> Any:
-    """What a user's function would return for an input of this shape."""
+    """The shape that a user's function returns for an input of this shape."""
     try:
         return eqx.filter_eval_shape(function, spec)
     except (TypeError, ValueError) as error:
         x = jax.tree.leaves(spec)[-1]
         raise SettingError(
             f"{name} cannot take one input vector of shape {x.shape}, one number per "
-            f"column of the data. Build it for {x.shape[0]} inputs. It said: {error}"
+            f"column of the data. Build it for {x.shape[0]} inputs. It raised: {error}"
         ) from error

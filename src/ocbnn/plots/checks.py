@@ -1,4 +1,4 @@
-"""Arrays as the pictures need them, or an error that says what to pass."""
+"""Checks and conversions of the arrays that are plotted."""
 
 from collections.abc import Sequence
 
@@ -107,33 +107,33 @@ def probabilities(
     total = array.sum(axis=-1)
     if array.min() < -1e-6 or np.abs(total - 1.0).max() > 1e-3:
         raise DataError(
-            "`probabilities` are positive and sum to 1 at each place, got sums from "
-            f"{total.min():g} to {total.max():g} and a least value of {array.min():g}. "
+            "`probabilities` are positive and sum to 1 at each point, got sums from "
+            f"{total.min():g} to {total.max():g} and a minimum of {array.min():g}. "
             "Pass them through a softmax if they are logits."
         )
     return array
 
 
 def class_numbers(array: np.ndarray | None, chances: np.ndarray) -> np.ndarray:
-    """The class at each place of a grid; the most probable one where none is given."""
+    """The class at each point of a grid; by default, the most probable one."""
     if array is None:
         return chances.argmax(axis=-1)
-    array, last = np.asarray(array), chances.shape[-1] - 1
+    array, highest = np.asarray(array), chances.shape[-1] - 1
     if array.shape != chances.shape[:-1] or not np.issubdtype(array.dtype, np.integer):
         raise DataError(
             f"`predicted` holds whole class numbers of shape {chances.shape[:-1]}, one "
-            f"for each place of the grid, got {array.dtype} of shape {array.shape}."
+            f"for each point of the grid, got {array.dtype} of shape {array.shape}."
         )
-    if array.min() < 0 or array.max() > last:
+    if array.min() < 0 or array.max() > highest:
         raise DataError(
-            f"`predicted` holds class numbers 0 to {last}, got {array.min()} to "
+            f"`predicted` holds class numbers 0 to {highest}, got {array.min()} to "
             f"{array.max()}."
         )
     return array
 
 
 def count(value: int, name: str) -> int:
-    """A number of things that may be zero."""
+    """A count that may be zero."""
     if value < 0:
         raise SettingError(f"`{name}` is a whole number of 0 or more, got {value}.")
     return value

@@ -19,7 +19,7 @@ from ocbnn.rules import BoundRule
 
 _MAP, _BORDER, _REGION, _DATA = 0.1, 1.0, 2.0, 3.0
 _HAIR = 1e-9
-_DEPTH = 0.72  # of a class's own colour where it is certain, so that markers stand out
+_DEPTH = 0.72  # opacity of a certain class's colour, so that markers stand out
 
 
 def class_map(
@@ -38,7 +38,7 @@ def class_map(
     at: np.ndarray | None = None,
     with_legend: bool = True,
 ) -> Axes:
-    """Draw the predicted class over two inputs, paler where it is less sure.
+    """Draw the predicted class over two inputs, paler where it is less certain.
 
     Parameters
     ----------
@@ -49,19 +49,19 @@ def class_map(
     grid_y
         Values of the second input (rows,), increasing.
     probabilities
-        Of each class at each place (rows, columns, classes).
+        Probability of each class at each point (rows, columns, classes).
     classes
         Labels of the classes; one named "green" is drawn in green.
     predicted
-        Number of the class that is predicted at each place (rows, columns);
-        the most probable one when left out. Rules may forbid that.
+        Number of the predicted class at each point (rows, columns); by default, the
+        most probable one, which rules may forbid.
     X
         Data (n, 2), in the order of the axes.
     y
-        Their class numbers (n,); each class has a marker of its own.
+        Their class numbers (n,); each class has its own marker.
     rules
-        Bound class rules; their regions are outlined and hatched in the colour
-        of the class they allow.
+        Bound class rules; their regions are outlined and hatched in the colour of the
+        class that they allow.
     names
         Of the two inputs.
     inputs
@@ -80,9 +80,9 @@ def class_map(
     best = checks.class_numbers(predicted, chances)
     _paint(ax, grid_x, grid_y, chances, best, hues)
     for index, (label, hue) in enumerate(zip(classes, hues, strict=True)):
-        here = np.empty((0, 2)) if data is None else data[0][data[1] == index]
+        class_points = np.empty((0, 2)) if data is None else data[0][data[1] == index]
         ax.scatter(
-            *here.T,
+            *class_points.T,
             marker=MARKERS[index % len(MARKERS)],
             s=32,
             color=hue,
@@ -108,24 +108,24 @@ def _paint(
     hues: list[str],
 ) -> None:
     count = chances.shape[-1]
-    own = np.take_along_axis(chances, best[..., None], axis=-1)[..., 0]
-    sure = (own * count - 1) / (count - 1)
+    chance = np.take_along_axis(chances, best[..., None], axis=-1)[..., 0]
+    certainty = (chance * count - 1) / (count - 1)
     colors = np.array([to_rgb(hue) for hue in hues])[best]
-    depth = _DEPTH * np.clip(sure, 0.0, 1.0)[..., None]
+    depth = _DEPTH * np.clip(certainty, 0.0, 1.0)[..., None]
     paint = 1 - depth * (1 - colors)
-    # As vectors, every grid cell would be a shape of its own in the SVG.
+    # As vectors, every grid cell would be a separate shape in the SVG.
     ax.pcolormesh(
         grid_x, grid_y, paint, shading="nearest", rasterized=True, zorder=_MAP
     )
     ax.set(xlim=(grid_x[0], grid_x[-1]), ylim=(grid_y[0], grid_y[-1]))
     # With two classes the second's border is the first's.
     for index in range(count if count > 2 else 1):
-        rest = np.delete(chances, index, axis=-1).max(axis=-1)
-        lead = chances[..., index] - rest
-        # Where a class is predicted that is not the most probable, it leads all the
-        # same, by a hair.
-        is_own = best == index
-        lead = np.where(is_own, np.maximum(lead, _HAIR), np.minimum(lead, -_HAIR))
+        others = np.delete(chances, index, axis=-1).max(axis=-1)
+        lead = chances[..., index] - others
+        # The predicted class leads by at least a small number, even where it is not
+        # the most probable.
+        is_best = best == index
+        lead = np.where(is_best, np.maximum(lead, _HAIR), np.minimum(lead, -_HAIR))
         if lead.min() < 0 < lead.max():
             ax.contour(
                 grid_x, grid_y, lead, [0.0], colors=INK, linewidths=1.1, zorder=_BORDER
@@ -141,10 +141,10 @@ def _region(
     hues: list[str],
     dashes: object,
 ) -> None:
-    place = placing(rule, inputs, at)
+    make_rows = placing(rule, inputs, at)
 
     def inside(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return rule.applies(place(x, y))
+        return rule.applies(make_rows(x, y))
 
     xlim: Limits = ax.get_xlim()
     ylim: Limits = ax.get_ylim()
@@ -163,11 +163,11 @@ def _region(
     # The patch has no edge, since limits may cut it off; the legend's sample has one.
     sample = PathPatch(Path(np.empty((0, 2))), facecolor="none", edgecolor=hue)
     sample.set(linewidth=1.5, linestyle=dashes, hatch="//", zorder=_REGION)
-    sample.set_label(_says(rule, name, outline.is_empty))
+    sample.set_label(_label(rule, name, outline.is_empty))
     ax.add_artist(sample)
 
 
-def _says(rule: BoundRule, name: str, is_empty: bool) -> str:
+def _label(rule: BoundRule, name: str, is_empty: bool) -> str:
     unseen = " (out of view)" if is_empty else ""
     if rule.rule.name is None or rule.claim.allowed is None:
         return f"“{name}”{unseen}"
@@ -177,23 +177,23 @@ def _says(rule: BoundRule, name: str, is_empty: bool) -> str:
 
 def _check_rules(rules: Sequence[BoundRule], classes: Sequence[object]) -> None:
     for rule in rules:
-        known = rule.schema.classes
-        if known is None:
+        rule_classes = rule.schema.classes
+        if rule_classes is None:
             raise SettingError(
-                f"rule {rule.name!r} speaks of real outputs, not of classes. Draw it "
+                f"rule {rule.name!r} is about real outputs, not about classes. Draw it "
                 "with `regression` or `shade_rules`."
             )
-        if list(map(str, known)) != list(map(str, classes)):
+        if list(map(str, rule_classes)) != list(map(str, classes)):
             raise SettingError(
                 f"`classes` are those of rule {rule.name!r}, in its order: "
-                f"{listing(known)}, got {listing(classes)}."
+                f"{listing(rule_classes)}, got {listing(classes)}."
             )
 
 
 def _hues(classes: Sequence[object]) -> list[str]:
-    """A class named after a colour gets it; the others take what is left, in order."""
+    """A class named after a colour gets that; others get the remaining, in order."""
     names = [str(label).lower() for label in classes]
-    free = [hue for word, hue in CLASS_HUES.items() if word not in names]
+    free = [hue for name, hue in CLASS_HUES.items() if name not in names]
     free = free or list(CLASS_HUES.values())
-    taken = iter(range(len(names)))
-    return [CLASS_HUES.get(n) or free[next(taken) % len(free)] for n in names]
+    next_free = iter(range(len(names)))
+    return [CLASS_HUES.get(n) or free[next(next_free) % len(free)] for n in names]

@@ -1,4 +1,4 @@
-"""Pictures that show whether draws can be trusted: mixing, traces, ranks, energies."""
+"""Plots that show whether draws can be trusted: mixing, traces, ranks, energies."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -29,12 +29,12 @@ def rhat_profile(
     values
         The function there, of every chain and draw: (chains, draws, n).
     name
-        What the input is called.
+        The name of the input.
     """
     x, values = checks.along(x), _chains(values, len(x))
     numbers = rhat(values)
     ax.plot(x, numbers, color=BLUE, linewidth=2.0, label="R-hat of f")
-    for limit, word, dash in (
+    for limit, status, dash in (
         (GOOD_RHAT, "good", DASHES[1]),
         (FAIR_RHAT, "fair", DASHES[2]),
     ):
@@ -43,7 +43,7 @@ def rhat_profile(
             color=GREY,
             linestyle=dash,
             linewidth=1.2,
-            label=f"{word}: at most {limit}",
+            label=f"{status}: at most {limit}",
         )
     ax.fill_between(
         x,
@@ -82,14 +82,14 @@ def ess_profile(
         color=GREY,
         linestyle=DASHES[2],
         linewidth=1.2,
-        label=f"wanted: {WANTED_ESS:.0f}",
+        label=f"target: {WANTED_ESS:.0f}",
     )
     ax.set_ylim(bottom=0.0)
     return _finished(ax, x, name, "effective sample size")
 
 
 def chain_trace(ax: Axes, values: np.ndarray, *, name: str = "f(x)") -> Axes:
-    """Draw one quantity along every chain: all should wander over the same range.
+    """Draw one quantity along every chain: all should cover the same range.
 
     Parameters
     ----------
@@ -98,15 +98,15 @@ def chain_trace(ax: Axes, values: np.ndarray, *, name: str = "f(x)") -> Axes:
     values
         The quantity of every chain and draw: (chains, draws).
     name
-        What it is called.
+        Its name.
     """
     values = _chains(values, None)
     draws = np.arange(values.shape[1])
-    shown = evenly(len(draws), _MOST_POINTS)
+    indices = evenly(len(draws), _MOST_POINTS)
     for chain, line in enumerate(values):
         ax.plot(
-            draws[shown],
-            line[shown],
+            draws[indices],
+            line[indices],
             color=HUES[chain % len(HUES)],
             linestyle=DASHES[chain // len(HUES) % len(DASHES)],
             linewidth=0.8,
@@ -151,16 +151,16 @@ def rank_bars(ax: Axes, values: np.ndarray, *, name: str = "f(x)") -> Axes:
 
 
 def energy_histogram(ax: Axes, energy: np.ndarray) -> Axes:
-    """Draw the spread of energies beside that of their changes: alike when it is well.
+    """Draw histograms of energies and of their changes, which should be alike.
 
-    Where changes are much narrower than energies, chains creep and tails are missed.
+    If changes are much narrower than energies, chains move slowly and miss tails.
 
     Parameters
     ----------
     ax
         Where to draw.
     energy
-        Of every chain and draw: (chains, draws).
+        The energy of every chain and draw: (chains, draws).
     """
     energy = _chains(energy, None)
     changes = np.diff(energy, axis=1).ravel()
@@ -197,7 +197,7 @@ def progress_trace(ax: Axes, trace: np.ndarray, *, name: str) -> Axes:
     trace
         (chains, moves).
     name
-        What it is called.
+        Its name.
     """
     trace = _chains(trace, None)
     moves = np.arange(1, trace.shape[1] + 1)
@@ -210,7 +210,7 @@ def progress_trace(ax: Axes, trace: np.ndarray, *, name: str) -> Axes:
             linewidth=1.6,
             label=f"run {chain + 1}",
         )
-    # The first few moves climb so far that nothing else would be seen.
+    # The first few moves climb so far that nothing else would be visible.
     late = trace[:, len(moves) // 20 :]
     low, high = np.nanmin(late), np.nanmax(late)
     if np.isfinite([low, high]).all() and high > low:
@@ -221,11 +221,11 @@ def progress_trace(ax: Axes, trace: np.ndarray, *, name: str) -> Axes:
 
 def _chains(values: np.ndarray, points: int | None) -> np.ndarray:
     values = np.asarray(values, float)
-    wanted = "(chains, draws)" if points is None else f"(chains, draws, {points})"
+    expected = "(chains, draws)" if points is None else f"(chains, draws, {points})"
     fits = values.ndim == (2 if points is None else 3) and values.size > 0
     if not fits or (points is not None and values.shape[2] != points):
         raise DataError(
-            f"`values` has shape {wanted}, got {values.shape}. Pass "
+            f"`values` has shape {expected}, got {values.shape}. Pass "
             "`functions.reshape(chains, draws, -1)`."
         )
     return values

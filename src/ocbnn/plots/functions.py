@@ -50,29 +50,29 @@ def regression(
     x
         Inputs (n,), increasing.
     values
-        Every draw's function there (draws, n).
+        Every draw's function at these inputs (draws, n).
     X
         Inputs of the data (rows,) or (rows, 1).
     y
         Outputs of the data, likewise.
     rules
-        Bound rules to shade; see `shade_rules`. They are drawn one view's height
-        beyond the view, so set wider limits before, or shade last.
+        Bound rules to shade; see `shade_rules`. They are drawn up to one view's
+        height beyond the view: for wider limits, set these before.
     label
-        What the legend calls these functions.
+        The name of these functions in the legend.
     color
-        Of the mean, the bands and the draws.
+        Colour of the mean, the bands and the draws.
     linestyle
-        Of the mean.
+        Line style of the mean.
     shown
-        How many single draws to show, evenly chosen.
+        How many single draws to show, evenly spaced.
     bands
-        Whether to draw the bands. Draws in several modes have a mean and an sd
-        where no draw is: switch off `bands` and `mean`, and set `shown`.
+        Whether to draw the bands. If draws are in several modes, mean and sd lie where
+        no draw is: switch off `bands` and `mean`, and set `shown`.
     mean
         Whether to draw the mean.
     names
-        Of the two axes; otherwise the rules' own.
+        Names of the two axes; by default, those of the rules' columns.
     input
         Position of the input along `x`, for rules about several.
     output
@@ -86,10 +86,10 @@ def regression(
     values = checks.draws(values, len(x))
     data = checks.points(X, y)
     parts = [("mean", mean), ("±1 and ±2 sd", bands), ("draws", shown > 0)]
-    said = ", ".join(part for part, is_drawn in parts if is_drawn)
-    if checks.count(shown, "shown") == 0 and not said:
+    description = ", ".join(part for part, is_drawn in parts if is_drawn)
+    if checks.count(shown, "shown") == 0 and not description:
         raise SettingError(
-            "nothing is left to draw: `mean` and `bands` are off and `shown` is 0. "
+            "there is nothing to draw: `mean` and `bands` are off and `shown` is 0. "
             "Pass `shown=50` for single draws."
         )
     artists: list[Artist] = []
@@ -108,13 +108,13 @@ def regression(
             for width, alpha in ((2, 0.16), (1, 0.24))
         ]
     if shown:
-        artists.append(_threads(ax, x, values, shown, color))
+        artists.append(_draw_lines(ax, x, values, shown, color))
     if mean:
         artists += ax.plot(
             x, middle, color=color, linestyle=linestyle, linewidth=2.2, zorder=_MEAN
         )
     if label is not None:
-        ax.add_container(Container(artists, label=f"{label}: {said}"))
+        ax.add_container(Container(artists, label=f"{label}: {description}"))
     if data is not None:
         ax.plot(
             *data,
@@ -146,27 +146,27 @@ def prior_predictive(
 ) -> Axes:
     """Draw many functions of a prior as thin lines, with the rules.
 
-    The arguments are those of `regression`; `shown` is the most that are drawn, evenly
-    chosen, and the legend says of how many.
+    The arguments are those of `regression`; at most `shown` draws are drawn, evenly
+    spaced, and the legend says of how many.
     """
     x = checks.along(x)
     values = checks.draws(values, len(x))
-    threads = _threads(ax, x, values, checks.count(shown, "shown"), color)
+    lines = _draw_lines(ax, x, values, checks.count(shown, "shown"), color)
     few, many = min(shown, len(values)), len(values)
-    threads.set_label(f"{few} {label}" if few == many else f"{few} of {many} {label}")
+    lines.set_label(f"{few} {label}" if few == many else f"{few} of {many} {label}")
     return _finish(ax, rules, names, input, output, at, with_legend)
 
 
-def _threads(
+def _draw_lines(
     ax: Axes, x: np.ndarray, values: np.ndarray, shown: int, color: str
 ) -> LineCollection:
     chosen = np.linspace(0, len(values) - 1, min(shown, len(values))).round()
     lines = [np.column_stack([x, draw]) for draw in values[chosen.astype(int)]]
-    # Many lines need to be fainter to be told apart.
+    # Many lines need to be fainter to be distinguishable.
     alpha = float(np.clip(3.0 / max(len(lines), 1) ** 0.5, 0.25, 0.8))
-    threads = LineCollection(lines, colors=color, lw=0.7, alpha=alpha, zorder=_DRAW)
-    ax.add_collection(threads)
-    return threads
+    collection = LineCollection(lines, colors=color, lw=0.7, alpha=alpha, zorder=_DRAW)
+    ax.add_collection(collection)
+    return collection
 
 
 def _finish(

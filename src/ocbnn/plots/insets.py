@@ -38,11 +38,11 @@ def class_inset(
     inputs: tuple[int, int] = (0, 1),
     at: np.ndarray | None = None,
 ) -> Axes:
-    """Put a small map, of the baseline say, into a corner of another one.
+    """Draw a small map, such as the baseline's, in a corner of another one.
 
-    The corner with the fewest data points and rules is taken unless one is named:
-    "upper right", "upper left", "lower right" or "lower left". `size` is the share of
-    each side it takes. The other arguments are those of `class_map`.
+    By default, it takes the corner with the fewest data points and rules; `corner` can
+    be "upper right", "upper left", "lower right" or "lower left". `size` is its share
+    of each side. The other arguments are those of `class_map`.
 
     Returns
     -------
@@ -95,22 +95,22 @@ def class_inset(
 
 
 def _markers(ax: Axes) -> list[PathCollection]:
-    return [found for found in ax.collections if isinstance(found, PathCollection)]
+    return [artist for artist in ax.collections if isinstance(artist, PathCollection)]
 
 
 def _emptiest(ax: Axes, size: float) -> str:
-    marks = [np.asarray(found.get_offsets()) for found in _markers(ax)]
+    marks = [np.asarray(marker.get_offsets()) for marker in _markers(ax)]
     marks += [np.asarray(patch.get_path().vertices) for patch in ax.patches]
-    placed = [mark for mark in marks if len(mark)]
-    if not placed:
+    nonempty = [mark for mark in marks if len(mark)]
+    if not nonempty:
         return "upper right"
-    spots = ax.transData.transform(np.concatenate(placed))
-    spots = ax.transAxes.inverted().transform(spots)
+    points = ax.transData.transform(np.concatenate(nonempty))
+    points = ax.transAxes.inverted().transform(points)
 
     def covered(corner: str) -> int:
         right, top = _CORNERS[corner]
-        beside = spots[:, 0] > 1 - size if right else spots[:, 0] < size
-        level = spots[:, 1] > 1 - size if top else spots[:, 1] < size
+        beside = points[:, 0] > 1 - size if right else points[:, 0] < size
+        level = points[:, 1] > 1 - size if top else points[:, 1] < size
         return int((beside & level).sum())
 
     return min(_CORNERS, key=covered)

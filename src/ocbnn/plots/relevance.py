@@ -1,4 +1,4 @@
-"""How much each input matters, one line each."""
+"""How much each input matters, one line per input."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ from ocbnn.plots.style import BLUE, GREY, legend, literal, tidy
 def relevance_bars(ax: Axes, names: Sequence[str], shares: np.ndarray) -> Axes:
     """Draw each input's median share and its 90 % interval, the first one on top.
 
-    Thick lines hold half of the draws, thin ones nine tenths. A dashed line shows the
-    share that every input would have if all mattered alike.
+    Thick lines contain half of the draws, thin ones 90 %. A dashed line shows the share
+    that every input would have if all mattered equally.
 
     Parameters
     ----------
@@ -31,17 +31,25 @@ def relevance_bars(ax: Axes, names: Sequence[str], shares: np.ndarray) -> Axes:
             f"`shares` has shape (draws, {len(names)}), as there are {len(names)} "
             f"names, got {shares.shape}. Pass one row per draw."
         )
-    places = np.arange(len(names))
-    low, first, median, third, high = np.quantile(
+    positions = np.arange(len(names))
+    low, lower_quartile, median, upper_quartile, high = np.quantile(
         shares, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0
     )
     ax.axvline(1 / len(names), color=GREY, ls="--", lw=1, label="if all mattered alike")
-    ax.hlines(places, low, high, color=BLUE, lw=1.2, label="90 % of draws")
-    ax.hlines(places, first, third, color=BLUE, lw=4.5, alpha=0.55, label="50 %")
-    ax.plot(
-        median, places, "o", color=BLUE, mec="white", ms=6, zorder=3, label="median"
+    ax.hlines(positions, low, high, color=BLUE, lw=1.2, label="90 % of draws")
+    ax.hlines(
+        positions,
+        lower_quartile,
+        upper_quartile,
+        color=BLUE,
+        lw=4.5,
+        alpha=0.55,
+        label="50 %",
     )
-    ax.set_yticks(places, [literal(name) for name in names])
+    ax.plot(
+        median, positions, "o", color=BLUE, mec="white", ms=6, zorder=3, label="median"
+    )
+    ax.set_yticks(positions, [literal(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xlim(0, 1.02 * float(max(high.max(), 1 / len(names))))
     ax.xaxis.set_major_formatter(PercentFormatter(1.0))

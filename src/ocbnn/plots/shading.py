@@ -1,4 +1,4 @@
-"""Rules on a picture of one input and one output."""
+"""Rules on a plot of one input and one output."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -19,8 +19,8 @@ from ocbnn.plots.style import DASHES, GREEN, GREY, HATCHES, RED, legend, literal
 from ocbnn.plots.trace import Inside, Limits, Outline, trace
 from ocbnn.rules import BoundRule, evaluate
 
-# Sets lie below the bands and lines of functions; what a rule expects is thin or dashed
-# and lies on top, as a good fit would hide it.
+# Sets lie below the bands and lines of functions; expectations are thin or dashed and
+# lie on top, because a good fit would hide them.
 _SET, _EDGE, _EXPECTED_EDGE, _EXPECTED = 0.4, 0.5, 2.6, 3.4
 
 
@@ -36,13 +36,13 @@ def shade_rules(
     colors: Sequence[str] | None = None,
     with_legend: bool = True,
 ) -> Axes:
-    """Draw what rules say about one output along one input.
+    """Draw rules about one output along one input.
 
-    Outputs that break a rule are red and hatched; what a rule expects is a green line
-    with a band of ±2 sd; both only over the rule's region, and exactly there. A rule
-    that cannot be drawn here (a custom term, slopes, a relation between several
-    outputs) marks its region at the foot of the axes and says so in the legend. Rules
-    about other outputs are left out, and so are those that the axes already show.
+    Outputs that violate a rule are red and hatched; an expectation is a green line with
+    a band of ±2 sd; both exactly over the rule's region. A rule that cannot be drawn
+    (a custom term, slopes, a relation between several outputs) marks its region at the
+    bottom of the axes, and the legend says why. Rules about other outputs are left out,
+    and so are those that the axes already show.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def shade_rules(
     rules
         Bound rules of a schema with real outputs.
     xlim
-        How far to draw along the input; the view is not changed.
+        The range to draw along the input; the view does not change.
     ylim
-        How far to draw along the output.
+        The range to draw along the output.
     input
         Position of the input on the horizontal axis.
     output
@@ -73,8 +73,8 @@ def shade_rules(
     refuse_classes(rules)
     present = set(ax.get_legend_handles_labels()[1])
     hatches, dashes = count(), count()
-    own = [None] * len(rules) if colors is None else list(colors)
-    for rule, name, color in zip(rules, labels(rules), own, strict=True):
+    rule_colors = [None] * len(rules) if colors is None else list(colors)
+    for rule, name, color in zip(rules, labels(rules), rule_colors, strict=True):
         outputs = rule.mentions("output")
         view = RuleView(rule, input, output, at, xlim, ylim)
         drawable = outputs == [output] and not rule.slopes
@@ -98,7 +98,7 @@ def shade_rules(
 
 
 class RuleView:
-    """A rule seen along one input and one output."""
+    """A rule along one input and one output."""
 
     def __init__(
         self,
@@ -113,23 +113,23 @@ class RuleView:
         self._rows = placing(rule, [input], at)
         self._edges, self._output = edges(rule, input), output
 
-    def place(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Full rows of inputs and outputs; outputs the rule ignores are NaN."""
+    def rows_at(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Full rows of inputs and outputs; other outputs are NaN."""
         Y = np.full((len(y), len(self.rule.schema.outputs)), np.nan)
         Y[:, self._output] = y
         return self._rows(x), Y
 
     def applies(self, x: np.ndarray) -> np.ndarray:
-        """Whether the rule speaks at each input."""
+        """Whether the rule applies at each input."""
         return self.rule.applies(self._rows(x))
 
-    def breaks(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Whether each output breaks the rule."""
-        return ~self.rule.holds(*self.place(x, y))
+    def violates(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Whether each output violates the rule."""
+        return ~self.rule.holds(*self.rows_at(x, y))
 
-    def agrees(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Whether the rule speaks and is kept."""
-        return self.applies(x) & self.rule.holds(*self.place(x, y))
+    def keeps(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Whether the rule applies and is kept."""
+        return self.applies(x) & self.rule.holds(*self.rows_at(x, y))
 
     def outline(self, inside: Inside) -> Outline:
         """The outline of a set in this view."""
@@ -137,16 +137,16 @@ class RuleView:
 
 
 def _forbidden(ax: Axes, view: RuleView, label: str, hatch: str, color: str) -> None:
-    outline = view.outline(view.breaks)
+    outline = view.outline(view.violates)
     if outline.is_empty:
         label += " (out of view)"
-    # In an SVG, hatches and what lies behind them are opaque: so lines of a paler
-    # colour, and the area by itself.
+    # Hatches in an SVG are opaque, so they have a paler colour, and the area is a
+    # separate patch.
     face = PathPatch(outline.fill, facecolor=to_rgba(color, 0.16), edgecolor="none")
     lines = PathPatch(outline.fill, facecolor="none", edgecolor=_paler(color, 0.55))
     face.set(linewidth=0.0, zorder=_SET)
     lines.set(linewidth=0.0, hatch=hatch, zorder=_SET)
-    # `add_artist` leaves the view alone; a forbidden set often has no end.
+    # `add_artist` does not change the view; a forbidden set is often unbounded.
     ax.add_artist(face)
     ax.add_artist(lines)
     ax.add_container(Container((face, lines), label=label))
@@ -160,7 +160,7 @@ def _expected(
     dashes: object,
     color: str,
 ) -> None:
-    outline = view.outline(view.agrees)
+    outline = view.outline(view.keeps)
     ax.add_artist(
         _line(outline.boundary, color=color, linewidth=0.8, zorder=_EXPECTED_EDGE)
     )
@@ -178,17 +178,17 @@ def _expected(
 
 
 def _mean_line(view: RuleView, curve: Curve) -> Line2D:
-    """Where the target equals its mean: for a plain output, the mean itself."""
+    """The curve where the target equals its mean."""
 
     def excess(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        X, Y = view.place(x, y)
+        X, Y = view.rows_at(x, y)
         value = evaluate(curve.target, X, Y, np) - evaluate(curve.mean, X, Y, np)
         return np.where(view.applies(x), value, np.nan)
 
     curves = view.outline(lambda x, y: excess(x, y) <= 0).curves
-    # The target may leap over its mean, or end: there it has no such value.
-    near = np.abs(excess(*curves.T)) <= curve.sd
-    curves = np.where(near[:, None], curves, np.nan)
+    # The target may jump across its mean or end; such points are not on the curve.
+    is_on_curve = np.abs(excess(*curves.T)) <= curve.sd
+    curves = np.where(is_on_curve[:, None], curves, np.nan)
     return _line(curves, color=GREEN, linewidth=1.8, zorder=_EXPECTED)
 
 
@@ -203,7 +203,7 @@ def _foot(ax: Axes, view: RuleView, label: str, color: str) -> None:
 
 
 def _paler(color: str, alpha: float) -> tuple[float, ...]:
-    """The colour as it looks on white with this opacity."""
+    """The colour of this opacity on white, as an opaque colour."""
     return tuple(1 - alpha * (1 - part) for part in to_rgb(color))
 
 

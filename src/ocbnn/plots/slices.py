@@ -1,4 +1,4 @@
-"""Which rules a picture can show, and the full rows of inputs behind its axes."""
+"""The full rows of inputs behind a plot's axes, and checks of the rules to draw."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,20 +14,20 @@ from ocbnn.rules import BoundRule
 def placing(
     rule: BoundRule, shown: Sequence[int], at: np.ndarray | None
 ) -> Callable[..., np.ndarray]:
-    """Make rows (n, inputs) of the shown inputs' values; the others are as in `at`."""
+    """Make a function from values of the shown inputs to rows (n, inputs)."""
     names = rule.schema.inputs
     for index in shown:
         if not 0 <= index < len(names):
             raise SettingError(
                 f"rule {rule.name!r} has the inputs 0 to {len(names) - 1} "
-                f"({listing(names)}), but the picture shows input {index}."
+                f"({listing(names)}), but the plot shows input {index}."
             )
     hidden = [names[i] for i in rule.mentions("input") if i not in shown]
     if hidden and at is None:
         raise SettingError(
-            f"rule {rule.name!r} speaks of {listing(hidden)}, which the picture does "
-            f"not show. Pass `at=`, one value for each of the {len(names)} inputs, to "
-            "say where the others are held."
+            f"rule {rule.name!r} mentions {listing(hidden)}, which the plot does not "
+            f"show. Pass `at=`, one value for each of the {len(names)} inputs, to set "
+            "the others."
         )
     row = np.full(len(names), np.nan) if at is None else np.asarray(at, dtype=float)
     if row.shape != (len(names),):
@@ -36,13 +36,13 @@ def placing(
             f"got {row.shape}."
         )
 
-    def place(*values: np.ndarray) -> np.ndarray:
+    def make_rows(*values: np.ndarray) -> np.ndarray:
         X = np.repeat(row[None], len(values[0]), axis=0)
         for index, column in zip(shown, values, strict=True):
             X[:, index] = column
         return choose_along(X, shown, rule.schema.choices)
 
-    return place
+    return make_rows
 
 
 def edges(rule: BoundRule, input: int) -> list[float]:
@@ -52,7 +52,7 @@ def edges(rule: BoundRule, input: int) -> list[float]:
 
 
 def labels(rules: Sequence[BoundRule]) -> list[str]:
-    """Names of rules as they are drawn, numbered where two share one."""
+    """Names of rules in legends, numbered where several share one."""
     names = [literal(rule.name) for rule in rules]
     return [
         name if (copy := names[:i].count(name)) == 0 else f"{name} ({copy + 1})"
@@ -61,10 +61,10 @@ def labels(rules: Sequence[BoundRule]) -> list[str]:
 
 
 def refuse_classes(rules: Sequence[BoundRule]) -> None:
-    """Stop where a class rule meets a picture of real outputs."""
+    """Raise an error for class rules on a plot of real outputs."""
     for rule in rules:
         if rule.schema.is_classification:
             raise SettingError(
-                f"rule {rule.name!r} speaks of classes, which have no place on an axis "
+                f"rule {rule.name!r} is about classes, which have no place on an axis "
                 "of real outputs. Draw it with `class_map`."
             )

@@ -1,8 +1,8 @@
-"""How every picture looks: colours, sizes, figures, legends and files.
+"""The style of all plots: colours, sizes, figures, legends and files.
 
-Red, green, blue and grey mean what they mean in the paper: forbidden, expected, with
-rules, without rules. The shades are apart for every common kind of colour vision, and
-nothing is told by colour alone: forbidden sets are hatched, and lines
+Red, green, blue and grey mean the same as in the paper: forbidden, expected, with
+rules, without rules. The shades are distinguishable for every common kind of colour
+vision, and nothing depends on colour alone: forbidden sets are hatched, and lines
 differ in their dashes.
 """
 
@@ -25,7 +25,7 @@ GREEN = "#009E73"
 BLUE = "#0072B2"
 GREY = "#555555"
 INK = "#222222"
-# Okabe and Ito's, in an order that keeps neighbours apart in lightness too.
+# Okabe and Ito's colours, ordered so that neighbours also differ in lightness.
 HUES = (BLUE, "#E69F00", GREEN, "#CC79A7", "#56B4E9", RED, "#B8A800", GREY)
 CLASS_HUES = {
     "green": GREEN,
@@ -49,7 +49,7 @@ _HANDLE = 0.55  # inches, the sample and the space around an entry
 
 
 class Look(TypedDict):
-    """What tells one model from another: `regression(..., **BASELINE)`."""
+    """How to draw a model, to distinguish it from others: `**BASELINE`."""
 
     label: str
     color: str
@@ -61,7 +61,7 @@ CONSTRAINED = Look(label="OC-BNN", color=BLUE, linestyle="-")
 
 
 def figure(width: float = 5.0, height: float = 3.8) -> Figure:
-    """Make an empty figure, in inches, that makes room for what lies outside its axes.
+    """Make an empty figure, in inches, with a layout that makes room for legends.
 
     >>> ax = figure(4, 3).add_subplot()
     """
@@ -93,7 +93,7 @@ def save(fig: Figure, path: str | Path) -> tuple[Path, Path]:
 
 
 def tidy(ax: Axes, names: tuple[str, str]) -> None:
-    """Name the axes where nobody has, at one size, without a box around them."""
+    """Name unnamed axes, set font sizes, and remove the upper and right spines."""
     ax.set_xlabel(ax.get_xlabel() or literal(names[0]), fontsize=TEXT)
     ax.set_ylabel(ax.get_ylabel() or literal(names[1]), fontsize=TEXT)
     ax.tick_params(labelsize=SMALL)
@@ -101,10 +101,10 @@ def tidy(ax: Axes, names: tuple[str, str]) -> None:
 
 
 def literal(text: object) -> str:
-    r"""A name of someone else's, to be drawn as it is written.
+    r"""Escape a user's name, so that it is drawn as it is written.
 
-    Matplotlib reads mathematics between dollars, keeps labels that begin with `_` out
-    of legends, and writes controls into SVG files, which then cannot be read.
+    Matplotlib parses mathematics between dollars, omits labels that begin with `_` from
+    legends, and writes control characters into SVG files, which makes them invalid.
 
     >>> print(literal("cost [$] of $x^2$"), literal("_id"))
     cost [\$] of \$x^2\$  _id
@@ -117,7 +117,7 @@ def literal(text: object) -> str:
 def legend(ax: Axes, title: str | None = None) -> None:
     """Put one legend below the axes, where it covers nothing.
 
-    Each label comes once, what lies on top comes first, long labels are wrapped, and
+    Each label appears once, artists on top come first, long labels are wrapped, and
     there are as many columns as fit.
     """
     entries: dict[str, Artist | Container] = {}
@@ -146,7 +146,7 @@ def legend(ax: Axes, title: str | None = None) -> None:
         title=title,
         title_fontsize=SMALL,
     )
-    # Draws are faint because they are many; a sample is one.
+    # Draws are faint because there are many; the legend shows only one.
     for sample in box.findobj(Line2D):
         sample.set(alpha=1.0)
 

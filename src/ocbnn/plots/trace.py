@@ -1,8 +1,8 @@
-"""The exact outline of a set in the plane, found from membership alone.
+"""The exact outline of a set in the plane, from a membership test alone.
 
-The set is cut along vertical lines. Each cut's ends are found by bisection, and so are
-the places where cuts appear, vanish, split or jump; so edges lie where they are, not
-where some mesh had a point. Only what is thinner than the mesh can be missed.
+The set is cut along vertical lines. Bisection finds the ends of each cut, and the
+positions where cuts appear, vanish, split or jump, so edges are exact and do not depend
+on a mesh. Only parts that are thinner than the mesh can be missed.
 """
 
 import dataclasses
@@ -25,10 +25,10 @@ _MOST_COLUMNS = 4000
 
 @dataclasses.dataclass(frozen=True)
 class Outline:
-    """A set as a path to fill, and its boundary as (m, 2) lines parted by NaN.
+    """A set as a path to fill, and its boundary as (m, 2) lines separated by NaN.
 
-    `curves` are the boundary's lower and upper ends, `sides` its vertical parts. Where
-    the limits cut the set off there is no boundary.
+    `curves` are the boundary's lower and upper ends, `sides` its vertical parts. Limits
+    that cut the set off are not part of the boundary.
     """
 
     fill: Path
@@ -49,7 +49,7 @@ class Outline:
 def trace(
     inside: Inside, xlim: Limits, ylim: Limits, at: Iterable[float] = ()
 ) -> Outline:
-    """Find a set's outline within limits; `at` are places worth a cut of their own.
+    """Find a set's outline within limits; `at` are positions of additional cuts.
 
     >>> import numpy as np
     >>> disc = trace(lambda x, y: x**2 + y**2 <= 1, (-2, 2), (-2, 2))
@@ -57,8 +57,8 @@ def trace(
     True
     """
     ys = np.linspace(*ylim, _ROWS)
-    own = [x for x in at if xlim[0] <= x <= xlim[1]]
-    xs = np.union1d(np.linspace(*xlim, _COLUMNS), own)
+    extra = [x for x in at if xlim[0] <= x <= xlim[1]]
+    xs = np.union1d(np.linspace(*xlim, _COLUMNS), extra)
     xs, cuts = _refine(inside, xs, ys)
     jump = _JUMP * (ylim[1] - ylim[0])
     breaks = [i + 1 for i in range(len(xs) - 1) if _differ(cuts[i], cuts[i + 1], jump)]
@@ -78,11 +78,11 @@ def trace(
 def _refine(
     inside: Inside, xs: np.ndarray, ys: np.ndarray
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Halve the gap between columns whose cuts differ until it is next to nothing."""
+    """Halve the gap between columns whose cuts differ until it is negligible."""
     cuts = _cut(inside, xs, ys)
-    near, jump = _NEAR * (xs[-1] - xs[0]), _JUMP * (ys[-1] - ys[0])
+    gap, jump = _NEAR * (xs[-1] - xs[0]), _JUMP * (ys[-1] - ys[0])
     for _ in range(_HALVINGS):
-        wide = np.flatnonzero(np.diff(xs) > near)
+        wide = np.flatnonzero(np.diff(xs) > gap)
         split = [i for i in wide if _differ(cuts[i], cuts[i + 1], jump)]
         if not split or len(xs) > _MOST_COLUMNS:
             break
@@ -103,8 +103,11 @@ def _cut(inside: Inside, xs: np.ndarray, ys: np.ndarray) -> list[np.ndarray]:
     state, where = padded[column, row], xs[column]
     for _ in range(_HALVINGS):
         middle = (below + above) / 2
-        same = inside(where, middle) == state
-        below, above = np.where(same, middle, below), np.where(same, above, middle)
+        is_same = inside(where, middle) == state
+        below, above = (
+            np.where(is_same, middle, below),
+            np.where(is_same, above, middle),
+        )
     starts = np.searchsorted(column, np.arange(1, len(xs)))
     return np.split((below + above) / 2, starts)
 
@@ -127,12 +130,12 @@ def _curve(xs: np.ndarray, end: np.ndarray, ylim: Limits) -> np.ndarray:
     cut_off = (end <= ylim[0]) | (end >= ylim[1])
     padded = np.pad(cut_off, 1, constant_values=True)
     # A curve keeps the point at which it reaches the limit.
-    alone = padded[:-2] & cut_off & padded[2:]
-    return np.column_stack([xs, np.where(alone, np.nan, end)])
+    is_outside = padded[:-2] & cut_off & padded[2:]
+    return np.column_stack([xs, np.where(is_outside, np.nan, end)])
 
 
 def _sides(x: float, left: np.ndarray, right: np.ndarray) -> list[np.ndarray]:
-    # Sorted together, the ends pair up to where exactly one of the two sets lies.
+    # Pairs of the sorted ends are the intervals that lie in exactly one of the sets.
     pairs = np.sort(np.concatenate([left, right])).reshape(-1, 2)
     return [np.array([[x, low], [x, high]]) for low, high in pairs if high > low]
 

@@ -1,4 +1,4 @@
-"""Where along an input, and how often, draws break each rule."""
+"""Where along an input, and how often, draws violate each rule."""
 
 from collections.abc import Sequence
 
@@ -24,11 +24,11 @@ def violation_profile(
     at: np.ndarray | None = None,
     with_legend: bool = True,
 ) -> Axes:
-    """Draw the share of draws that break each rule, along its region only.
+    """Draw the share of draws that violate each rule, along its region only.
 
     A rule that every draw keeps is a line at zero. The legend gives the share over all
-    draws and all inputs of `x` in the region; custom rules, which cannot be broken, and
-    rules about slopes, which values do not show, are named there as such.
+    draws and all inputs of `x` in the region, and names rules that cannot be checked:
+    custom rules, and rules about slopes, which are not in `values`.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def violation_profile(
     x
         Inputs (n,), increasing.
     values
-        Every draw's outputs there: (draws, n) for one output, else
+        Every draw's outputs at these inputs: (draws, n) for one output, else
         (draws, n, outputs); for classes whole numbers (draws, n).
     rules
         Bound rules.
@@ -49,12 +49,12 @@ def violation_profile(
         Whether to put a legend below the axes.
     """
     if not rules:
-        raise SettingError("`rules` is empty: there is nothing to break. Pass a rule.")
+        raise SettingError("`rules` is empty: there is nothing to draw. Pass a rule.")
     x = checks.along(x)
     for i, (rule, name) in enumerate(zip(rules, labels(rules), strict=True)):
         X = placing(rule, [input], at)(x)
         inside = rule.applies(X)
-        share, said = _share(rule, X, values, inside)
+        share, summary = _share(rule, X, values, inside)
         ax.plot(
             x,
             np.where(inside, share, np.nan),
@@ -63,7 +63,7 @@ def violation_profile(
             # Later lines are thinner, so that one at zero does not hide another.
             linewidth=max(3.4 - 0.7 * i, 1.2),
             marker="o" if inside.sum() == 1 else None,
-            label=f"“{name}”: {said}",
+            label=f"“{name}”: {summary}",
             solid_capstyle="butt",
             clip_on=False,
         )
@@ -83,7 +83,7 @@ def _share(
     if not rule.is_checkable:
         return np.full(len(X), np.nan), "custom, cannot be broken"
     if rule.slopes:
-        return np.full(len(X), np.nan), "about slopes, which `values` have not"
+        return np.full(len(X), np.nan), "about slopes, which `values` lack"
     broken = (~rule.holds(X, _outputs(rule, values, len(X)))).mean(axis=0)
     if not inside.any():
         return broken, "no input of `x` in its region"
@@ -94,15 +94,15 @@ def _outputs(rule: BoundRule, values: np.ndarray, n: int) -> np.ndarray:
     values = np.asarray(values)
     count = len(rule.schema.outputs)
     is_class = rule.schema.is_classification
-    wanted = (n,) if count == 1 else (n, count)
-    given = values.shape[:-1] if values.shape[2:] == (1,) else values.shape
-    fits = given[1:] == wanted and given[0] > 0
+    expected = (n,) if count == 1 else (n, count)
+    shape_given = values.shape[:-1] if values.shape[2:] == (1,) else values.shape
+    fits = shape_given[1:] == expected and shape_given[0] > 0
     if not fits or (is_class and not np.issubdtype(values.dtype, np.integer)):
-        shape = ", ".join(map(str, ("draws", *wanted)))
+        shape = ", ".join(map(str, ("draws", *expected)))
         raise DataError(
             f"`values` has shape ({shape}){' of whole class numbers' * is_class}, as "
-            f"`x` has {n} inputs and rule {rule.name!r} speaks of {count} "
+            f"`x` has {n} inputs and rule {rule.name!r} is about {count} "
             f"output{'s' * (count > 1)}, got {values.dtype} of shape "
             f"{values.shape}. Pass one row per draw."
         )
-    return values.reshape(given if is_class else (len(values), n, count))
+    return values.reshape(shape_given if is_class else (len(values), n, count))

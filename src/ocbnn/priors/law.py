@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ocbnn.claims.base import Density, Felt, Scales
+from ocbnn.claims.base import Density, Evaluation, Scales
 from ocbnn.core.slopes import slopes_at
 from ocbnn.core.types import Along, Function, Input, Inputs, Outputs, Scalar, Site
 from ocbnn.core.units import Units
@@ -46,7 +46,7 @@ class Law(eqx.Module):
         slopes = jax.vmap(lambda x: slopes_at(function, x, self.slopes))(xs)
         weight = self.weight.astype(ys.dtype)
         share = weight if self.at_each else weight / xs.shape[0]
-        return self.density.log_g(Felt(xs, ys, slopes, function), weight, share)
+        return self.density.log_g(Evaluation(xs, ys, slopes, function), weight, share)
 
     def slack(self, function: Function, x: Input) -> Scalar:
         """What a function leaves at an input before it breaks the claim.

@@ -1,4 +1,4 @@
-"""Names become columns, conditions become what the paper computes with."""
+"""Binding rules: names become columns, conditions become regions and claims."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ from ocbnn.rules.rule import Rule
 
 
 def bind(rule: Rule | str, schema: Schema) -> BoundRule:
-    """Find a rule's names in a schema, and compile its region and claim.
+    """Resolve a rule's names in a schema, and compile its region and claim.
 
     >>> bound = bind("if x > 0 then y <= 3", Schema(("x",), ("y",)))
     >>> [str(atom) for (atom,) in bound.claim.terms]
@@ -45,11 +45,11 @@ def bind(rule: Rule | str, schema: Schema) -> BoundRule:
 
 
 def _check_settings(rule: Rule, claim: BoundClaim) -> None:
-    """Refuse a setting that this kind of claim would silently ignore."""
+    """Raise an error for a setting that this kind of claim would silently ignore."""
     if rule.held != "soft" and not claim.can_be_strict:
-        said = f"strength={rule.held} needs a claim that outputs keep or break, and "
-        lie = f"({rule.claim}) is none. Say where outputs must lie: "
-        raise RuleError(Sentence(said, lie, Kind.CLAIM_RANGE, "."))
+        needs = f"strength={rule.held} needs a claim that outputs keep or violate, but "
+        lacks = f"({rule.claim}) is not one. Say where outputs must lie: "
+        raise RuleError(Sentence(needs, lacks, Kind.CLAIM_RANGE, "."))
     claim.check(rule)
     usual = {field.name: field.default for field in dataclasses.fields(Rule)}
     idle, instead = claim.idle_settings(rule)

@@ -28,26 +28,26 @@ class BoundRule:
 
     @property
     def is_checkable(self) -> bool:
-        """Whether data can break the rule; most custom terms have no notion of that."""
+        """Whether outputs can be checked against the rule; most custom terms cannot."""
         return self.claim.is_checkable
 
     @functools.cached_property
     def slopes(self) -> tuple[Along, ...]:
-        """Along which inputs the claim speaks of slopes; empty for most rules."""
-        found = {s.along for node in self.claim.trees for s in slopes_in(node)}
-        return tuple(sorted(found))
+        """The inputs along which the claim uses slopes; empty for most rules."""
+        alongs = {s.along for node in self.claim.trees for s in slopes_in(node)}
+        return tuple(sorted(alongs))
 
     def mentions(self, kind: str) -> list[int]:
-        """Positions of the columns that the rule speaks of: "input" or "output"."""
-        found = {
+        """Positions of the "input" or "output" columns that the rule mentions."""
+        positions = {
             column.index
             for node in self.claim.trees
             for column in columns(node)
             if column.kind == kind
         }
         if kind == "input":
-            found |= set(self.region.columns)
-        return sorted(found)
+            positions |= set(self.region.columns)
+        return sorted(positions)
 
     def applies(self, X: np.ndarray) -> np.ndarray:
         """Whether each row (n, inputs) lies in the rule's region."""
@@ -56,38 +56,38 @@ class BoundRule:
     def holds(
         self, X: np.ndarray, Y: np.ndarray, slopes: Slopes | None = None
     ) -> np.ndarray:
-        """Whether the rule holds at each row, exactly; outside its region it does.
+        """Whether the rule holds at each row, exactly; outside its region it holds.
 
         `Y` is (..., n, outputs), or class indices (..., n); leading axes are kept. An
-        expectation holds within 2 sd of any mean, a custom rule where its author says
-        so, else always. A rule about slopes needs those of `self.slopes`, each laid out
-        like `Y`.
+        expectation holds within 2 sd of any mean; a custom rule holds where its `holds`
+        is true, or always without one. A rule about slopes needs the slopes named by
+        `self.slopes`, each laid out like `Y`.
         """
         X = np.asarray(X, dtype=np.float64)
         outside = ~self.applies(X)
         Y = self._outputs(np.asarray(Y), len(X))
         return np.broadcast_to(
-            outside | self.claim.holds(X, Y, self._known_slopes(slopes, Y.shape)),
+            outside | self.claim.holds(X, Y, self._checked_slopes(slopes, Y.shape)),
             Y.shape if self.schema.is_classification else Y.shape[:-1],
         ).copy()
 
-    def _known_slopes(self, slopes: Slopes | None, shape: tuple[int, ...]) -> Slopes:
+    def _checked_slopes(self, slopes: Slopes | None, shape: tuple[int, ...]) -> Slopes:
         if not self.slopes:
             return NO_SLOPES
         if slopes is None:
             raise DataError(
-                f"rule {self.name!r} speaks of slopes, which functions have and rows "
-                "of data have not. Pass `slopes`, or check a fitted model with "
+                f"rule {self.name!r} is about slopes, which functions have but rows of "
+                "data do not. Pass `slopes`, or check a fitted model with "
                 "`check_rules()`."
             )
-        known = {along: np.asarray(slopes[along], float) for along in self.slopes}
-        for along, values in known.items():
+        arrays = {along: np.asarray(slopes[along], float) for along in self.slopes}
+        for along, values in arrays.items():
             if values.shape != shape:
                 raise DataError(
                     f"slopes for rule {self.name!r} are laid out like the outputs, "
                     f"{shape}, but those along {along} have shape {values.shape}."
                 )
-        return known
+        return arrays
 
     def _outputs(self, Y: np.ndarray, rows: int) -> np.ndarray:
         if self.schema.classes is not None:

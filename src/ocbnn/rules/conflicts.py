@@ -26,9 +26,9 @@ from ocbnn.rules.probe_points import (
 from ocbnn.rules.standalone import bind_standalone
 
 MOST_POINTS = 200
-# Answers looked for in all; more rules at an input ask more.
+# Rules that are compared in total, summed over inputs.
 _MOST_QUESTIONS = 20_000
-# Lines that are followed along each input of which slopes speak.
+# Lines that are checked along each input that slopes are taken of.
 _MOST_LINES = 200
 
 _LOOSEN = "Narrow the region of one, loosen its claim, or ", Kind.LEAVE_OUT, "."
@@ -45,8 +45,8 @@ class Conflict:
     x
         The input, or where the line begins.
     end
-        Where the line ends, which is `x` where only a jump would keep the rules;
-        None at a single input.
+        Where the line ends, equal to `x` where only a jump would keep the rules;
+        None for a single input.
     """
 
     rules: tuple[BoundRule, ...]
@@ -61,7 +61,7 @@ class Conflict:
         return say_box(box, schema.inputs, schema.choices)
 
     def message(self) -> str:
-        """Say where, which rules, and what to do."""
+        """A message that says where, which rules, and what to do."""
         named = "\n".join(f"  {rule.rule}" for rule in self.rules)
         if self.end is not None:
             several = "all of these rules" if len(self.rules) > 1 else "this rule"
@@ -69,37 +69,38 @@ class Conflict:
                 f"{self._stretch()} no function satisfies {several}:\n{named}\n",
                 *_LOOSEN,
             )
-        place = self._place(range(len(self.x)))
+        location = self._location(range(len(self.x)))
         if len(self.rules) == 1:
             return (
-                f"at {place} no output satisfies this rule:\n{named}\n"
+                f"at {location} no output satisfies this rule:\n{named}\n"
                 "Correct its bounds, or narrow its region."
             )
-        what = "function" if any(rule.slopes for rule in self.rules) else "output"
-        both = f"All of them speak of {self.overlap}.\n" if self.overlap else ""
+        subject = "function" if any(rule.slopes for rule in self.rules) else "output"
+        overlap = f"All of them speak of {self.overlap}.\n" if self.overlap else ""
         return Sentence(
-            f"at {place} no {what} satisfies all of these rules:\n{named}\n{both}",
+            f"at {location} no {subject} satisfies all of these rules:\n"
+            f"{named}\n{overlap}",
             *_LOOSEN,
         )
 
     def _stretch(self) -> str:
         assert self.end is not None
         pairs = list(zip(self.x, self.end, strict=True))
-        moves = [i for i, (one, other) in enumerate(pairs) if one != other]
+        moves = [i for i, (start, end) in enumerate(pairs) if start != end]
         if not moves:
             # A jump where one region ends and the next begins.
-            return f"at {self._place(range(len(pairs)))}"
-        rest = self._place(i for i in range(len(pairs)) if i not in moves)
+            return f"at {self._location(range(len(pairs)))}"
+        others = self._location(i for i in range(len(pairs)) if i not in moves)
         name = self.rules[0].schema.inputs[moves[0]]
         low, high = pairs[moves[0]]
-        at = f", at {rest}," if rest else ""
+        at = f", at {others}," if others else ""
         return f"from {name} = {low:g} to {name} = {high:g}{at}"
 
-    def _place(self, columns: Iterable[int]) -> str:
-        schema, shown = self.rules[0].schema, list(columns)
-        whole = [group for group in schema.choices if {*group} <= {*shown}]
-        choices = tuple(tuple(map(shown.index, group)) for group in whole)
-        names, x = [schema.inputs[i] for i in shown], [self.x[i] for i in shown]
+    def _location(self, columns: Iterable[int]) -> str:
+        schema, positions = self.rules[0].schema, list(columns)
+        groups = [group for group in schema.choices if {*group} <= {*positions}]
+        choices = tuple(tuple(map(positions.index, group)) for group in groups)
+        names, x = [schema.inputs[i] for i in positions], [self.x[i] for i in positions]
         return listing(say_point(names, x, choices))
 
 
@@ -113,27 +114,27 @@ def find_conflict(
 ) -> Conflict | None:
     """Find an input at which the rules that apply leave no output possible.
 
-    Only what `require`, `forbid` and class rules say is looked at. A conflict found is
-    real, and one may be missed. Tried are at most 200 of the rows `X` (n, inputs),
-    inputs where regions overlap, and one of each kind where regions are made of
-    thresholds: rules that say the same at every input of such a region, and are affine
-    in outputs and slopes, are then compared completely. Of claims that bend
-    (`y*y >= 4`) only what intervals prove counts. Rules about slopes are followed along
-    their input (`y >= 2` on the left, `y <= 1` on the right, and rising in between), as
-    far as thresholds and rows reach. The rules returned are needed, each of them, for
-    the conflict.
+    Only `require`, `forbid` and class rules are compared. A conflict that is found is
+    real, but conflicts may be missed. The search tries at most 200 of the rows `X`
+    (n, inputs), inputs where regions overlap, and, where regions are made of
+    thresholds, one input for every combination of rules that apply. So the comparison
+    is complete for rules that are affine in outputs and slopes and say the same at
+    every input of such regions. Of nonlinear claims (`y*y >= 4`), it uses what interval
+    arithmetic proves. It follows rules about slopes along their input (`y >= 2` on the
+    left, `y <= 1` on the right, and rising in between), as far as thresholds and rows
+    reach. Each of the returned rules is needed for the conflict.
 
     Parameters
     ----------
     rules
         Texts, rules or bound rules. Names in regions are inputs, and the one
-        other name of a claim is an output; where that is not enough, say so.
+        other name of a claim is an output; otherwise, pass `inputs` or `outputs`.
     X
-        Rows of inputs: an array, or a data frame. They are
-        needed where regions without bounds make claims that vary.
+        Rows of inputs: an array or a data frame. Required if a claim depends on
+        inputs that its region does not bound.
     inputs
-        Names of the inputs, in the order of the columns of an array. Of texts,
-        `who=ada` and `who=bob` are values of one category; name all it has.
+        Names of the inputs, in the order of the columns of an array. For rules as
+        text, `who=ada` and `who=bob` are values of one category; name all of them.
     outputs
         Names of the outputs.
     classes
@@ -142,7 +143,7 @@ def find_conflict(
     Raises
     ------
     RuleError
-        Where it cannot be told which names are inputs, or where to look.
+        When it is unclear which names are inputs, or where to look.
 
     >>> texts = "if x > 0 then y > 3", "if x < 2 then y < 1", "y < 9"
     >>> print(find_conflict(texts, np.array([[-1.0], [1.0]])).message())
@@ -156,16 +157,16 @@ def find_conflict(
     judged = [rule for rule in bounds if is_judged(rule)]
     if not judged:
         return None
-    some = X
+    rows = X
     if len(X) > MOST_POINTS:
-        some = X[np.linspace(0, len(X) - 1, MOST_POINTS).round().astype(int)]
+        rows = X[np.linspace(0, len(X) - 1, MOST_POINTS).round().astype(int)]
     conflict = _at_fault(
-        judged, np.concatenate([some, where_regions_overlap(judged, X)])
+        judged, np.concatenate([rows, where_regions_overlap(judged, X)])
     )
-    same = [rule for rule in judged if is_constant(rule)]
-    if conflict is None and same:
-        cells = one_of_each_kind(same, X)
-        conflict = None if cells is None else _at_fault(same, cells)
+    constant = [rule for rule in judged if is_constant(rule)]
+    if conflict is None and constant:
+        cells = one_of_each_kind(constant, X)
+        conflict = None if cells is None else _at_fault(constant, cells)
     return conflict or _along_lines(judged, X)
 
 
@@ -184,7 +185,7 @@ def _at_fault(rules: Sequence[BoundRule], X: np.ndarray) -> Conflict | None:
 
 def _along_lines(rules: Sequence[BoundRule], X: np.ndarray) -> Conflict | None:
     schema = rules[0].schema
-    # Between the values of a choice there is no input, and so no line.
+    # There are no inputs, and so no lines, between the levels of a choice.
     free = {*free_columns(len(schema.inputs), schema.choices)}
     for column in sorted({slope[-1] for rule in rules for slope in rule.slopes} & free):
         reach = X[:, column].min(initial=np.inf), X[:, column].max(initial=-np.inf)

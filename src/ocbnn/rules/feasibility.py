@@ -1,6 +1,6 @@
-"""Whether some unknown numbers can satisfy several inequalities at once.
+"""Whether unknown numbers can satisfy several inequalities at once.
 
-"No" is always true when it is said: straight inequalities are decided, and of bent
+The answer "no" is always correct: linear inequalities are decided, and for nonlinear
 ones only what interval arithmetic proves counts.
 """
 
@@ -16,15 +16,15 @@ from ocbnn.language.normal_form import leaves
 from ocbnn.language.tree import Expression, Slot
 from ocbnn.rules.multipliers import is_contradictory
 
-# Boxes that are looked at together, and how often they are halved.
+# The largest number of boxes, and how often they are halved.
 _MOST_BOXES, _MOST_HALVINGS = 256, 48
-# The logarithm of a large number, nearly.
+# Clips logarithms of box ends, where an end is infinite.
 _FAR = 50.0
-# With more unknowns a box has too many corners to be cut to pieces.
+# With more unknowns, halving boxes takes too long.
 _MOST_UNKNOWNS = 4
-# Searches in all, and those that end undecided: people wait for the answer.
+# Searches in total, and searches that end undecided: the user waits for the answer.
 _MOST_SEARCHES, _MOST_SURRENDERS = 100, 20
-# Bounds that are nearer are taken for the same, for they are computed with rounding.
+# Bounds closer than this count as equal, since they are computed with rounding.
 _ROUNDING = 1e-12
 
 
@@ -47,28 +47,28 @@ Case: TypeAlias = tuple[HalfSpace | NonlinearConstraint, ...]
 
 
 class FeasibilityChecker:
-    """Remembers its answers, since most inputs ask the same question."""
+    """Decides cases and caches the answers, since most inputs give the same case."""
 
     def __init__(self) -> None:
-        self._known: dict[Case, bool] = {}
+        self._answers: dict[Case, bool] = {}
         self._searches = self._surrenders = 0
 
     def __call__(self, case: Case) -> bool:
-        """Whether the inequalities can hold together; yes where that is not known."""
-        if case not in self._known:
-            self._known[case] = self._decided(case)
-        return self._known[case]
+        """Whether the inequalities can hold together; True if that is not known."""
+        if case not in self._answers:
+            self._answers[case] = self._decided(case)
+        return self._answers[case]
 
     def _decided(self, case: Case) -> bool:
-        straight = [part for part in case if isinstance(part, HalfSpace)]
-        bent = [part for part in case if isinstance(part, NonlinearConstraint)]
-        if not _can_hold(straight):
+        linear = [part for part in case if isinstance(part, HalfSpace)]
+        nonlinear = [part for part in case if isinstance(part, NonlinearConstraint)]
+        if not _can_hold(linear):
             return False
         is_late = self._searches >= _MOST_SEARCHES
-        if not bent or is_late or self._surrenders >= _MOST_SURRENDERS:
+        if not nonlinear or is_late or self._surrenders >= _MOST_SURRENDERS:
             return True
         self._searches += 1
-        answer = _searched(straight, bent)
+        answer = _searched(linear, nonlinear)
         self._surrenders += answer is None
         return answer is not False
 
@@ -85,8 +85,8 @@ def _can_hold(case: Sequence[HalfSpace]) -> bool:
                 return False
             continue
         index = next(i for i, slope in enumerate(space.slopes) if slope)
-        one = space.slopes[index], space.constant, space.strict
-        ends.setdefault(index, []).append(one)
+        line = space.slopes[index], space.constant, space.strict
+        ends.setdefault(index, []).append(line)
     return all(map(_interval, ends.values()))
 
 
@@ -100,39 +100,39 @@ def _interval(lines: Sequence[tuple[float, float, bool]]) -> bool:
             open_above = not open_above
         else:
             lower, open_below = max((lower, open_below), (bound, strict))
-    # Ends that were computed may have come apart; between others there is room.
+    # Equal ends may differ by rounding; otherwise the interval must have a width.
     is_near = math.isclose(lower, upper, rel_tol=_ROUNDING)
     return lower < upper or (is_near and not (open_below or open_above))
 
 
 def _searched(
-    straight: Sequence[HalfSpace], bent: Sequence[NonlinearConstraint]
+    linear: Sequence[HalfSpace], nonlinear: Sequence[NonlinearConstraint]
 ) -> bool | None:
-    """Halve boxes until a point is found or no box is left; None: undecided."""
-    count = max([len(space.slopes) for space in straight], default=0)
-    slots = [slot for part in bent for slot in _slots(part.expr)]
-    used = sorted({*slots, *(i for s in straight for i, a in enumerate(s.slopes) if a)})
+    """Halve boxes until a point is found or no box is left; None if undecided."""
+    count = max([len(space.slopes) for space in linear], default=0)
+    slots = [slot for part in nonlinear for slot in _slots(part.expr)]
+    used = sorted({*slots, *(i for s in linear for i, a in enumerate(s.slopes) if a)})
     if len(used) > _MOST_UNKNOWNS:
         return None
     count = max([count, *(slot + 1 for slot in slots)])
-    bounds = _bounds(straight, count)
-    hair = [_ROUNDING * np.where(np.isinf(end), 0.0, np.abs(end)) for end in bounds]
-    low, high = (bounds[0] - hair[0])[None], (bounds[1] + hair[1])[None]
+    bounds = _bounds(linear, count)
+    slack = [_ROUNDING * np.where(np.isinf(end), 0.0, np.abs(end)) for end in bounds]
+    low, high = (bounds[0] - slack[0])[None], (bounds[1] + slack[1])[None]
     with np.errstate(all="ignore"):
         for _ in range(_MOST_HALVINGS):
             alive = np.ones(len(low), bool)
-            for part in (*straight, *bent):
-                least = _least(part, low, high)
-                # What is not known answers no, and its box stays.
-                alive &= ~(least >= 0 if part.strict else least > 0)
+            for part in (*linear, *nonlinear):
+                lower = _lower_bound(part, low, high)
+                # NaN compares false, so an unknown bound keeps its box.
+                alive &= ~(lower >= 0 if part.strict else lower > 0)
             low, high = low[alive], high[alive]
             if not len(low):
                 return False
             middle = _middles(low, high)
-            # A point that just satisfies all of them is often a corner.
+            # A point that barely satisfies all inequalities is often a corner.
             ends = (np.where(np.isfinite(end), end, middle) for end in (low, high))
             tried = np.clip(np.concatenate([middle, *ends]), *bounds)
-            if _holds((*straight, *bent), tried).any():
+            if _holds((*linear, *nonlinear), tried).any():
                 return True
             if len(low) > _MOST_BOXES:
                 return None
@@ -140,10 +140,10 @@ def _searched(
     return None
 
 
-def _bounds(straight: Sequence[HalfSpace], count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Between which numbers each unknown lies by what is said of it alone."""
+def _bounds(linear: Sequence[HalfSpace], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds on each unknown from the inequalities that mention no other."""
     low, high = np.full(count, -math.inf), np.full(count, math.inf)
-    for slopes, constant, _ in straight:
+    for slopes, constant, _ in linear:
         used = [i for i, slope in enumerate(slopes) if slope]
         if len(used) == 1:
             (i,) = used
@@ -157,10 +157,10 @@ def _slots(expr: Expression) -> list[int]:
     return [leaf.place for leaf in leaves(expr) if isinstance(leaf, Slot)]
 
 
-def _least(
+def _lower_bound(
     part: HalfSpace | NonlinearConstraint, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """A bound from below on the left side, for every box."""
+    """A lower bound on the left-hand side, for every box."""
     if isinstance(part, NonlinearConstraint):
         slots = [Interval(*ends) for ends in zip(low.T, high.T, strict=True)]
         return np.broadcast_to(
@@ -174,12 +174,14 @@ def _least(
 
 
 def _middles(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """A point of each box; where it has no end, one that is twice as far out."""
+    """A point of each box; where an end is infinite, twice as far as the other end."""
     beyond = np.maximum(1.0, np.where(np.isinf(high), low, -high) * 2.0)
-    found = np.where(np.isinf(high), beyond, -beyond)
-    both = np.isinf(low) & np.isinf(high)
+    outer = np.where(np.isinf(high), beyond, -beyond)
+    is_unbounded = np.isinf(low) & np.isinf(high)
     is_closed = np.isfinite(low) & np.isfinite(high)
-    return np.where(is_closed, low + 0.5 * (high - low), np.where(both, 0.0, found))
+    return np.where(
+        is_closed, low + 0.5 * (high - low), np.where(is_unbounded, 0.0, outer)
+    )
 
 
 def _holds(
@@ -200,8 +202,8 @@ def _holds(
 def _halved(
     low: np.ndarray, high: np.ndarray, middle: np.ndarray, used: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Both halves of every box, cut where it is widest for its distance from nought."""
-    # An end that is infinite counts as far away, and not as farther than all others.
+    """Both halves of every box, cut where it is widest relative to its size."""
+    # An infinite end counts as a large number, so that other axes are cut, too.
     logs = [np.clip(np.arcsinh(end[:, used]), -_FAR, _FAR) for end in (low, high)]
     width = logs[1] - logs[0]
     axis = np.array(used)[np.argmax(width, axis=1)]

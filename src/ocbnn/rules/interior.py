@@ -1,4 +1,4 @@
-"""Outputs well inside what rules allow at one input, where that is affine."""
+"""Outputs well inside what rules allow at one input, for affine rules."""
 
 from collections.abc import Sequence
 
@@ -18,9 +18,10 @@ def interior_points(
     near: Point,
     size: Point,
 ) -> list[Point]:
-    """One point of every alternative that the rules leave at `x`, the nearest first.
+    """One point of every alternative that the rules allow at `x`, nearest first.
 
-    What is not affine in the outputs is left out, so a point may still be forbidden.
+    Claims that are not affine in the outputs are ignored, so a point may still be
+    forbidden.
 
     Parameters
     ----------
@@ -29,10 +30,9 @@ def interior_points(
     x
         The input.
     near
-        Outputs that the points shall be close to.
+        Outputs that the points should be close to.
     size
-        How much of each output counts as one; points keep up to half of that
-        from every edge.
+        The unit of each output; points keep up to half of it from every edge.
 
     >>> from ocbnn.rules import Schema, bind
     >>> rule = bind("a + b <= 1 and a >= 0", Schema(("x",), ("a", "b")))
@@ -43,9 +43,9 @@ def interior_points(
     """
     applies = [bound for bound in bounds if bound.applies(x[None])[0]]
     feasibility = PointFeasibility(applies)
-    found = [_inside(case, near, size) for case in feasibility.alternatives(x)]
-    points = [point for point in found if point is not None]
-    return sorted(points, key=lambda one: float(np.sum(np.abs(one - near) / size)))
+    candidates = [_inside(case, near, size) for case in feasibility.alternatives(x)]
+    points = [point for point in candidates if point is not None]
+    return sorted(points, key=lambda p: float(np.sum(np.abs(p - near) / size)))
 
 
 def _inside(case: Sequence[HalfSpace], near: Point, size: Point) -> Point | None:
@@ -54,7 +54,7 @@ def _inside(case: Sequence[HalfSpace], near: Point, size: Point) -> Point | None
     if not case:
         return near
     count = len(near)
-    # In units of `size` around `near`; the last variable is the room to every edge.
+    # In units of `size` around `near`; the last variable is the distance to each edge.
     slopes = np.array([space[0] for space in case]) * size
     constants = np.array([space[1] for space in case])
     constants = constants + np.array([space[0] for space in case]) @ near
@@ -67,7 +67,7 @@ def _inside(case: Sequence[HalfSpace], near: Point, size: Point) -> Point | None
     )
     if widest.status != 0:
         return None
-    # Half of that room, and of all such points the nearest, output by output.
+    # The nearest point, in each output, that keeps half of that distance.
     step = np.eye(count)
     closest = linprog(
         c=[0.0] * count + [1.0] * count,

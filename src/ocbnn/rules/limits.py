@@ -1,4 +1,4 @@
-"""The box of outputs that rules for every input allow."""
+"""The box of outputs allowed by rules that apply at every input."""
 
 from collections.abc import Sequence
 
@@ -12,9 +12,9 @@ from ocbnn.rules.bound import BoundRule
 def output_limits(
     bounds: Sequence[BoundRule], outputs: int
 ) -> tuple[Float[np.ndarray, " outputs"], Float[np.ndarray, " outputs"]]:
-    """The least and the greatest value of each output, ±inf where no rule says.
+    """Lower and upper limits of each output, ±inf where no rule gives one.
 
-    What counts are rules without a region that bound single outputs by numbers. Other
+    They follow from rules without a region that bound single outputs by numbers. Other
     rules, and other parts of the same rule, are left to the prior.
 
     >>> from ocbnn.rules import Schema, bind, parse_rule
@@ -26,12 +26,12 @@ def output_limits(
     for bound in bounds:
         if bound.rule.where is not None or bound.claim.required is None:
             continue
-        # Each term is forbidden on its own, so one atom alone is a bound.
+        # Each term is forbidden on its own, so a term of one atom is a bound.
         for atoms in bound.claim.broken or ():
             form = affine(atoms[0].expr, "output") if len(atoms) == 1 else None
-            if form is None or (found := form.edge()) is None:
+            if form is None or (bound_of_output := form.edge()) is None:
                 continue
-            output, edge, is_upper = found
+            output, edge, is_upper = bound_of_output
             if is_upper:
                 high[output] = min(high[output], edge)
             else:

@@ -1,14 +1,14 @@
-"""Rules about slopes tie places together: what no function can do along a line.
+"""Whether any function can keep rules about slopes along a line.
 
-A function that rises from here to there is not lower there than here. Along one input,
-with the others held, the line is cut at every threshold of a rule. On each stretch the
-same rules apply, and what they say of slopes is integrated: `d(y, x) >= 1` on a stretch
-of length 2 lifts y by 2 at least. All of it is straight in a function's values and
-slopes at the ends of the stretches, so that a linear program tells whether there can be
-one (`programs`).
+Rules about slopes connect different inputs: a function that rises from a to b is not
+lower at b than at a. Along one input, with the others fixed, the line is cut at every
+threshold of a rule. The same rules apply on a whole segment, and their claims about
+slopes are integrated: `d(y, x) >= 1` on a segment of length 2 raises y by at least 2.
+All of this is linear in the function's values and slopes at the ends of the segments,
+so a linear program decides whether such a function can exist (`linear_programs`).
 
-A function may jump where no rule about its slope speaks against that: rules that only
-touch are no contradiction for a function that is steep enough between them.
+A function may jump where no rule about its slope forbids it: regions that only touch
+do not contradict each other, since a function may be arbitrarily steep between them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,21 +24,21 @@ from ocbnn.rules.linear_programs import Number, Row, is_possible
 from ocbnn.rules.point_feasibility import allowed_terms
 from ocbnn.rules.unknowns import Unknowns
 
-# With more thresholds along one input nothing is said.
-_MOST_PLACES = 60
-# Places between the outermost ones, for claims that vary.
+# With more thresholds along one input, no conflict is looked for.
+_MOST_KNOTS = 60
+# Evenly spaced knots from the first to the last threshold, for claims that vary.
 _EVEN = 5
-# Lines that are computed for each input, of those that differ.
+# Linear programs that are solved for each input.
 _MOST_PROGRAMS = 50
-# How far the line goes on behind its outermost thresholds, as a share of it.
+# How far the line extends beyond its outermost thresholds, as a share of its length.
 _BEYOND = 0.01
 
 Point = Float[np.ndarray, " inputs"]
-Places = Float[np.ndarray, " places"]
+Knots = Float[np.ndarray, " knots"]
 
 
 class Line(NamedTuple):
-    """Rules that no function keeps between two inputs, which differ in one column."""
+    """Rules that no function can keep between two inputs that differ in one column."""
 
     rules: tuple[BoundRule, ...]
     start: Point
@@ -46,7 +46,7 @@ class Line(NamedTuple):
 
 
 class _Claim(NamedTuple):
-    """What one atom of a claim speaks of: "value", "slope", "both" or "bend"."""
+    """One atom of a claim, and its subject: "value", "slope", "both" or "bend"."""
 
     atom: Atom
     kind: str
@@ -54,23 +54,23 @@ class _Claim(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    """A line in pieces: where it is cut, and which rules apply there and in between."""
+    """A line in segments: its knots, and which rules apply at and between them."""
 
-    places: Places
-    lengths: Float[np.ndarray, " stretches"]
-    at: Bool[np.ndarray, "rules places"]
-    on: Bool[np.ndarray, "rules stretches"]
+    knots: Knots
+    lengths: Float[np.ndarray, " segments"]
+    at: Bool[np.ndarray, "rules knots"]
+    on: Bool[np.ndarray, "rules segments"]
 
 
 class LineFeasibility:
-    """Looks along lines of one input."""
+    """Searches for contradictions along lines of one input."""
 
     def __init__(self, rules: Sequence[BoundRule], column: int) -> None:
         self._column = column
         self._rules = _tied(rules, column)
         unknowns = Unknowns(self._rules)
         self._kinds = [unknowns.slope(index) for index in range(unknowns.count)]
-        self._claims = [self._read(rule, unknowns) for rule in self._rules]
+        self._claims = [self._linear_claims(rule, unknowns) for rule in self._rules]
         self._is_same = not any(
             column.kind == "input"
             for claims in self._claims
@@ -82,41 +82,43 @@ class LineFeasibility:
     def find(
         self, bases: Float[np.ndarray, "lines inputs"], reach: tuple[float, float]
     ) -> Line | None:
-        """A contradiction on one of the lines through `bases`.
+        """A contradiction on one of the lines through `bases`, if one is found.
 
-        Looked at is what lies between thresholds of rules, and all of `reach`; of what
-        is beyond both, where rules have no end, nothing is said.
+        The search covers everything between the rules' thresholds, and all of `reach`;
+        beyond both, where regions are unbounded, it finds nothing.
         """
-        places = self._places(reach)
-        if not self._rules or not 3 <= len(places) <= _MOST_PLACES:
+        knots = self._knots(reach)
+        if not self._rules or not 3 <= len(knots) <= _MOST_KNOTS:
             return None
-        at = self._applies(bases, places)
-        on = self._applies(bases, places[:-1] + 0.5 * np.diff(places))
-        # The outermost stretches are of no length, and only tell which rules apply
-        # just beyond the outermost thresholds.
+        at = self._applies(bases, knots)
+        on_segments = self._applies(bases, knots[:-1] + 0.5 * np.diff(knots))
+        # The outermost segments have no length, and only say which rules apply just
+        # beyond the outermost thresholds.
         at[..., [0, -1]] = False
-        lengths = np.diff(places)
+        lengths = np.diff(knots)
         lengths[[0, -1]] = 0.0
-        # A region of another shape may be left and entered again on a stretch.
-        on[:, [edges is None for edges in self._edges]] = False
+        # A line may leave and enter a region of another shape within a segment.
+        on_segments[:, [edges is None for edges in self._edges]] = False
         tried = set()
         for line, base in enumerate(bases):
-            key = at[line].tobytes() + on[line].tobytes()
+            key = at[line].tobytes() + on_segments[line].tobytes()
             key += b"" if self._is_same else base.tobytes()
-            if key in tried or not self._is_tied(on[line]):
+            if key in tried or not self._is_tied(on_segments[line]):
                 continue
             tried.add(key)
-            rows = list(self._rows(base, _Cut(places, lengths, at[line], on[line])))
-            if not is_possible(rows, places[1:-1]):
-                return self._narrowed(rows, base, places)
+            rows = list(
+                self._rows(base, _Cut(knots, lengths, at[line], on_segments[line]))
+            )
+            if not is_possible(rows, knots[1:-1]):
+                return self._narrowed(rows, base, knots)
             if len(tried) >= _MOST_PROGRAMS:
                 break
         return None
 
-    def _read(self, rule: BoundRule, unknowns: Unknowns) -> list[_Claim]:
+    def _linear_claims(self, rule: BoundRule, unknowns: Unknowns) -> list[_Claim]:
         terms = allowed_terms(rule, unknowns)
         if terms is None or len(terms) != 1:
-            # Of several alternatives it is not known which is taken where.
+            # With several alternatives, a function may choose differently everywhere.
             return []
         claims = []
         for atom in terms[0]:
@@ -137,13 +139,13 @@ class LineFeasibility:
                 claims.append(_Claim(atom, kind, varies))
         return claims
 
-    def _places(self, reach: tuple[float, float]) -> Places:
-        places = set(reach)
+    def _knots(self, reach: tuple[float, float]) -> Knots:
+        knots = set(reach)
         for rule, edges in zip(self._rules, self._edges, strict=True):
-            places |= {edge for column, edge in edges or () if column == self._column}
+            knots |= {edge for column, edge in edges or () if column == self._column}
             if edges is None:
-                places |= {float(end[self._column]) for end in rule.region.box()}
-        ends = np.sort([place for place in places if np.isfinite(place)])
+                knots |= {float(end[self._column]) for end in rule.region.box()}
+        ends = np.sort([knot for knot in knots if np.isfinite(knot)])
         if not len(ends):
             return ends
         beyond = _BEYOND * (np.ptp(ends) or max(1.0, abs(ends[0])))
@@ -151,16 +153,16 @@ class LineFeasibility:
         return np.unique([ends[0] - beyond, *ends, *even, ends[-1] + beyond])
 
     def _applies(
-        self, bases: Float[np.ndarray, "lines inputs"], places: Places
-    ) -> Bool[np.ndarray, "lines rules places"]:
-        points = np.repeat(bases, len(places), axis=0)
-        points[:, self._column] = np.tile(places, len(bases))
+        self, bases: Float[np.ndarray, "lines inputs"], knots: Knots
+    ) -> Bool[np.ndarray, "lines rules knots"]:
+        points = np.repeat(bases, len(knots), axis=0)
+        points[:, self._column] = np.tile(knots, len(bases))
         applies = [rule.applies(points) for rule in self._rules]
-        table = np.stack(applies).reshape(len(applies), len(bases), len(places))
+        table = np.stack(applies).reshape(len(applies), len(bases), len(knots))
         return np.moveaxis(table, 0, 1).copy()
 
-    def _is_tied(self, on: Bool[np.ndarray, "rules stretches"]) -> bool:
-        """Whether a rule about slopes speaks of any stretch."""
+    def _is_tied(self, on: Bool[np.ndarray, "rules segments"]) -> bool:
+        """Whether a rule about slopes applies on any segment."""
         tying = [
             any(claim.kind in ("slope", "bend") for claim in claims)
             for claims in self._claims
@@ -171,22 +173,22 @@ class LineFeasibility:
         for index, claims in enumerate(self._claims):
             for claim in claims:
                 if claim.kind == "value":
-                    for place in np.flatnonzero(cut.at[index]).tolist():
-                        form = self._form(claim, base, cut.places[place])
+                    for knot in np.flatnonzero(cut.at[index]).tolist():
+                        form = self._form(claim, base, cut.knots[knot])
                         if form is not None:
-                            factors = {("at", place, o): a for o, a in form[0].items()}
+                            factors = {("at", knot, o): a for o, a in form[0].items()}
                             yield Row(index, factors, form[2])
                 if not claim.varies:
-                    form = self._form(claim, base, cut.places[0])
+                    form = self._form(claim, base, cut.knots[0])
                     if form is not None:
                         yield from _LinearClaim(index, *form).rows(claim.kind, cut)
 
     def _form(
-        self, claim: _Claim, base: Point, place: float
+        self, claim: _Claim, base: Point, knot: float
     ) -> tuple[dict[int, float], dict[int, float], float] | None:
-        """Factors of values and of slopes (or bends) by output, and a constant."""
+        """Factors of values and of slopes (or curvatures) by output, and a constant."""
         x = base.copy()
-        x[self._column] = place
+        x[self._column] = knot
         form = affine(claim.atom.expr, "output", x)
         if form is None or not form.slopes:
             return None
@@ -197,27 +199,27 @@ class LineFeasibility:
             (slopes if along else values)[output] = factor
         return values, slopes, form.constant
 
-    def _narrowed(self, rows: list[Row], base: Point, places: Places) -> Line:
-        """No more rules, and no longer a line, than the contradiction needs."""
-        inner = places[1:-1]
+    def _narrowed(self, rows: list[Row], base: Point, knots: Knots) -> Line:
+        """Drop rules and shorten the line as far as the contradiction remains."""
+        inner = knots[1:-1]
         for rule in sorted({row.rule for row in rows}):
             fewer = [row for row in rows if row.rule != rule]
             if not is_possible(fewer, inner):
                 rows = fewer
-        first, last = 0, len(places) - 1
-        while not is_possible(_within(rows, first + 1, last), inner):
-            first += 1
-        while not is_possible(_within(rows, first, last - 1), inner):
-            last -= 1
+        start_knot, end_knot = 0, len(knots) - 1
+        while not is_possible(_within(rows, start_knot + 1, end_knot), inner):
+            start_knot += 1
+        while not is_possible(_within(rows, start_knot, end_knot - 1), inner):
+            end_knot -= 1
         start, end = base.copy(), base.copy()
-        start[self._column] = places[max(first, 1)]
-        end[self._column] = places[min(last, len(places) - 2)]
+        start[self._column] = knots[max(start_knot, 1)]
+        end[self._column] = knots[min(end_knot, len(knots) - 2)]
         needed = sorted({row.rule for row in rows})
         return Line(tuple(self._rules[rule] for rule in needed), start, end)
 
 
 class _LinearClaim(NamedTuple):
-    """What one claim says wherever it applies: factors by output, and a constant."""
+    """A claim that is linear along the line: factors by output, and a constant."""
 
     rule: int
     values: dict[int, float]
@@ -227,21 +229,26 @@ class _LinearClaim(NamedTuple):
     def rows(self, kind: str, cut: _Cut) -> Iterator[Row]:
         at, on = cut.at[self.rule], cut.on[self.rule]
         for k in np.flatnonzero(on).tolist():
-            yield from self._on_stretch(kind, k, float(cut.lengths[k]))
-        last = len(cut.places) - 1
+            yield from self._on_segment(kind, k, float(cut.lengths[k]))
+        last = len(cut.knots) - 1
         for k in range(last + 1):
-            left, right = bool(k > 0 and on[k - 1]), bool(k < last and on[k])
+            left_applies, right_applies = (
+                bool(k > 0 and on[k - 1]),
+                bool(k < last and on[k]),
+            )
             if kind == "slope":
-                # What has a slope at the place has no jump on either side of it.
-                here = at[k] and (left or right)
-                if k > 0 and (left or here):
+                # A function with a slope at a knot has no jump on either side of it.
+                has_slope = at[k] and (left_applies or right_applies)
+                if k > 0 and (left_applies or has_slope):
                     yield self._jump(("end", k - 1), ("at", k))
-                if k < last and (right or here):
+                if k < last and (right_applies or has_slope):
                     yield self._jump(("at", k), ("begin", k))
             elif kind == "bend" and at[k]:
-                yield from self._where_it_bends(k, left=left, right=right)
+                yield from self._where_it_bends(
+                    k, left=left_applies, right=right_applies
+                )
 
-    def _on_stretch(self, kind: str, k: int, length: float) -> Iterator[Row]:
+    def _on_segment(self, kind: str, k: int, length: float) -> Iterator[Row]:
         if kind != "bend":
             for when in ("begin", "end"):
                 yield self._row(1.0, {when: 1.0}, k, {f"slope {when}": 1.0})
@@ -250,11 +257,11 @@ class _LinearClaim(NamedTuple):
         elif kind == "bend":
             ends = {"slope end": 1.0, "slope begin": -1.0}
             yield self._row(length, {}, k, ends)
-            # Taylor, from the beginning and from the end.
-            away = {"end": 1.0, "begin": -1.0, "slope begin": -length}
-            yield self._row(length**2 / 2, {}, k, away)
-            back = {"begin": 1.0, "end": -1.0, "slope end": length}
-            yield self._row(length**2 / 2, {}, k, back)
+            # Taylor expansions, from the beginning and from the end.
+            forward = {"end": 1.0, "begin": -1.0, "slope begin": -length}
+            yield self._row(length**2 / 2, {}, k, forward)
+            backward = {"begin": 1.0, "end": -1.0, "slope end": length}
+            yield self._row(length**2 / 2, {}, k, backward)
 
     def _where_it_bends(self, k: int, *, left: bool, right: bool) -> Iterator[Row]:
         if left:
@@ -268,56 +275,56 @@ class _LinearClaim(NamedTuple):
         self,
         size: float,
         values: dict[str, float],
-        stretch: int,
+        segment: int,
         slopes: dict[str, float],
     ) -> Row:
-        """A claim about numbers of one stretch, its constant times `size`."""
+        """A claim about numbers of one segment, its constant times `size`."""
         factors: dict[Number, float] = {}
-        for own, parts in ((self.values, values), (self.slopes, slopes)):
-            for output, factor in own.items():
-                for what, times in parts.items():
-                    factors[what, stretch, output] = factor * times
+        for coefficients, parts in ((self.values, values), (self.slopes, slopes)):
+            for output, factor in coefficients.items():
+                for quantity, times in parts.items():
+                    factors[quantity, segment, output] = factor * times
         return Row(self.rule, factors, size * self.constant)
 
-    def _jump(self, before: tuple[str, int], after: tuple[str, int]) -> Row:
-        """A jump is a slope without end: the constant is nothing to it.
+    def _jump(self, left: tuple[str, int], right: tuple[str, int]) -> Row:
+        """A jump is an infinite slope, so the claim's constant does not matter.
 
-        So is a kink, of which slopes are the values, a bend without end.
+        Likewise, a kink is a jump of the slope: an infinite curvature.
         """
-        factors = {(*after, output): a for output, a in self.slopes.items()}
-        factors |= {(*before, output): -a for output, a in self.slopes.items()}
+        factors = {(*right, output): a for output, a in self.slopes.items()}
+        factors |= {(*left, output): -a for output, a in self.slopes.items()}
         return Row(self.rule, factors, 0.0)
 
-    def _joined(self, before: tuple[str, int], after: tuple[str, int]) -> Iterator[Row]:
-        """What bends does not jump."""
+    def _joined(self, left: tuple[str, int], right: tuple[str, int]) -> Iterator[Row]:
+        """A function with a curvature does not jump."""
         for output in self.slopes:
             for sign in (1.0, -1.0):
-                both = {(*before, output): sign, (*after, output): -sign}
-                yield Row(self.rule, both, 0.0)
+                factors = {(*left, output): sign, (*right, output): -sign}
+                yield Row(self.rule, factors, 0.0)
 
 
 def _tied(rules: Sequence[BoundRule], column: int) -> list[BoundRule]:
-    """Rules about outputs whose slopes along the column are spoken of.
+    """Rules about outputs whose slopes along the column are restricted.
 
-    And about others, which a rule ties to them.
+    Also rules about other outputs that a rule connects to these.
     """
-    mine = [rule for rule in rules if {(column,), (column, column)} & {*rule.slopes}]
-    outputs = {output for rule in mine for output in rule.mentions("output")}
+    direct = [rule for rule in rules if {(column,), (column, column)} & {*rule.slopes}]
+    outputs = {output for rule in direct for output in rule.mentions("output")}
     while True:
         tied = [rule for rule in rules if outputs & {*rule.mentions("output")}]
-        more = {output for rule in tied for output in rule.mentions("output")}
-        if more == outputs:
+        mentioned = {output for rule in tied for output in rule.mentions("output")}
+        if mentioned == outputs:
             return tied
-        outputs = more
+        outputs = mentioned
 
 
 def _within(rows: Sequence[Row], first: int, last: int) -> list[Row]:
-    """Those that speak of places from the first to the last, and stretches between."""
+    """The rows about knots from the first to the last, and segments between them."""
     return [
         row
         for row in rows
         if all(
-            first <= index <= (last if what == "at" else last - 1)
-            for what, index, _ in row.factors
+            first <= index <= (last if kind == "at" else last - 1)
+            for kind, index, _ in row.factors
         )
     ]

@@ -6,41 +6,41 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-# A number of a function: what it is, at which place or on which stretch, of which
-# output. Values are "at" a place, or at the "begin" and the "end" of a stretch; slopes
-# are "slope begin" and "slope end".
+# An unknown of a linear program: its kind, its knot or segment, and its output. Values
+# are "at" a knot, or at the "begin" and the "end" of a segment; slopes are "slope
+# begin" and "slope end".
 Number: TypeAlias = tuple[str, int, int]
 
-# By so much of the numbers' own size no function fits before it is said that none does.
+# The smallest violation, relative to the numbers' size, that counts as impossible.
 _LEAST_GAP = 1e-6
 
 
 class Row(NamedTuple):
-    """A rule says that numbers times factors, and a constant, are at most nought."""
+    """A row of a linear program: numbers times factors plus a constant is at most 0."""
 
     rule: int
     factors: dict[Number, float]
     constant: float
 
 
-def is_possible(rows: Sequence[Row], places: Float[np.ndarray, " places"]) -> bool:
-    """Whether some numbers satisfy all rows, or nearly so.
+def is_possible(rows: Sequence[Row], knots: Float[np.ndarray, " knots"]) -> bool:
+    """Whether some numbers satisfy all rows, or nearly.
 
-    "No" leaves room for rounding, and for the solver's own tolerance.
+    The tolerance covers rounding and the solver's own tolerance.
     """
     from scipy.optimize import linprog  # noqa: PLC0415 (slow to import, seldom needed)
 
     if not rows:
         return True
     numbers = {n: i for i, n in enumerate(dict.fromkeys(n for r in rows for n in r[1]))}
-    length = float(np.ptp(places)) or 1.0
+    length = float(np.ptp(knots)) or 1.0
     centres, sizes = _measured(rows, length)
     table, constants = np.zeros((len(rows), len(numbers))), np.zeros(len(rows))
     for i, row in enumerate(rows):
         shift = 0.0
         for number, factor in row.factors.items():
-            what, _, output = number
-            is_slope = what.startswith("slope")
+            kind, _, output = number
+            is_slope = kind.startswith("slope")
             unit = sizes[output] / length if is_slope else sizes[output]
             table[i, numbers[number]] = factor * unit
             shift += 0.0 if is_slope else factor * centres[output]
@@ -54,15 +54,15 @@ def is_possible(rows: Sequence[Row], places: Float[np.ndarray, " places"]) -> bo
         b_ub=-constants / scale,
         bounds=[(None, None)] * len(numbers) + [(0.0, None)],
     )
-    # How well lengths are known, far from nought.
-    rounding = 1e-14 * np.abs(places).max() / np.diff(places).min(initial=length)
+    # Rounding errors of lengths between inputs far from zero.
+    rounding = 1e-14 * np.abs(knots).max() / np.diff(knots).min(initial=length)
     return answer.status != 0 or bool(answer.x[-1] <= max(_LEAST_GAP, rounding))
 
 
 def _measured(
     rows: Sequence[Row], length: float
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Around which number each output lies, and how far apart its values may be."""
+    """The centre of each output's bounds, and the scale of its values."""
     ends: dict[int, list[float]] = {}
     steps: dict[int, list[float]] = {}
     for _, factors, constant in rows:
@@ -73,14 +73,14 @@ def _measured(
                 (factor,) = factors.values()
                 ends.setdefault(output, []).append(-constant / factor)
             else:
-                is_slope = all(what.startswith("slope") for what, _, _ in factors)
+                is_slope = all(kind.startswith("slope") for kind, _, _ in factors)
                 step = abs(constant) / largest * (length if is_slope else 1.0)
                 steps.setdefault(output, []).append(step)
     centres, sizes = {}, {}
     for output in ends.keys() | steps.keys():
-        own = ends.get(output, [0.0])
-        centres[output] = float(np.median(own))
-        size = max(np.ptp(own), *steps.get(output, [0.0]), 0.0)
-        # Bounds far from nought are known to so many digits only.
+        output_ends = ends.get(output, [0.0])
+        centres[output] = float(np.median(output_ends))
+        size = max(np.ptp(output_ends), *steps.get(output, [0.0]), 0.0)
+        # Bounds far from zero have only so many digits.
         sizes[output] = float(max(size, 1e-6 * abs(centres[output]))) or 1.0
     return centres, sizes

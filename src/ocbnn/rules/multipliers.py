@@ -1,9 +1,9 @@
-"""Multipliers that prove straight inequalities contradictory.
+"""Multipliers that prove linear inequalities contradictory.
 
-Where no numbers satisfy `slopes · v + constant <= 0`, all of them, some inequalities
-times multipliers sum to one without unknowns that is false (Farkas). Multipliers do not
-depend on where the unknowns lie nor on their units, and the sum is checked, so that
-what the solver's own tolerances call contradictory is not refused for that.
+If no numbers satisfy all of `slopes · v + constant <= 0`, then some inequalities times
+multipliers sum to a false one without unknowns (Farkas' lemma). Multipliers do not
+depend on the unknowns' location or units, and the sum is checked, so inequalities are
+not called contradictory just because of the solver's tolerances.
 """
 
 import sys
@@ -11,11 +11,11 @@ import sys
 import numpy as np
 from jaxtyping import Bool, Float
 
-# Sums that are smaller, as a share of what is summed, come of rounding.
+# Smaller sums, relative to the size of their terms, are rounding errors.
 _ROUNDING = 1e-12
-# Of strict inequalities nothing is left where no more is left than these few digits.
+# Sums of strict inequalities may be this much below zero and still be contradictions.
 _FEW_DIGITS = 4 * sys.float_info.epsilon
-# How much it counts that a strict inequality is among those that are summed.
+# The bonus for a strict inequality in the sum.
 _PREFERENCE = 1e-6
 
 Multipliers = Float[np.ndarray, " rows"]
@@ -26,7 +26,7 @@ def is_contradictory(
     constants: Float[np.ndarray, " rows"],
     strict: Bool[np.ndarray, " rows"],
 ) -> bool:
-    """Whether multipliers show that `slopes · v + constants <= 0` cannot be.
+    """Whether multipliers prove that `slopes · v + constants <= 0` has no solution.
 
     >>> less = np.array([[1.0, -1.0], [-1.0, 1.0]])
     >>> is_contradictory(less, np.array([0.0, 1e-9]), np.array([False, False]))
@@ -34,32 +34,34 @@ def is_contradictory(
     >>> is_contradictory(less, np.array([0.0, -1e-9]), np.array([True, True]))
     False
     """
-    # Every unknown in a unit of its own, and then every inequality.
+    # Scale every unknown, and then every inequality.
     slopes = slopes / _largest(slopes, axis=0)
     sizes = _largest(slopes, axis=1)
     slopes, constants = slopes / sizes, constants / sizes[:, 0]
-    # Unknowns are counted from where they nearly satisfy all.
+    # Shift unknowns to a point that nearly satisfies all inequalities.
     middle = np.linalg.lstsq(slopes, -constants)[0]
-    left = constants + slopes @ middle
-    left /= np.abs(left).max() or 1.0
-    for gain in (left, left + _PREFERENCE * strict) if strict.any() else (left,):
-        found = _best(slopes, gain)
-        if found is None:
+    residuals = constants + slopes @ middle
+    residuals /= np.abs(residuals).max() or 1.0
+    for gain in (
+        (residuals, residuals + _PREFERENCE * strict) if strict.any() else (residuals,)
+    ):
+        multipliers = _best(slopes, gain)
+        if multipliers is None:
             return False
-        if _proves(found, slopes, constants, strict):
+        if _proves(multipliers, slopes, constants, strict):
             return True
     return False
 
 
 def _largest(table: np.ndarray, axis: int) -> np.ndarray:
-    found = np.abs(table).max(axis=axis, keepdims=True)
-    return np.where(found > 0, found, 1.0)
+    largest = np.abs(table).max(axis=axis, keepdims=True)
+    return np.where(largest > 0, largest, 1.0)
 
 
 def _best(
     slopes: Float[np.ndarray, "rows unknowns"], gain: Multipliers
 ) -> Multipliers | None:
-    """Multipliers that sum to one and leave no unknown, of the greatest gain."""
+    """The multipliers of greatest gain that sum to one and leave no unknown."""
     from scipy.optimize import linprog  # noqa: PLC0415 (slow to import, seldom needed)
 
     rows, unknowns = slopes.shape
@@ -73,18 +75,18 @@ def _best(
 
 
 def _proves(
-    found: Multipliers,
+    proposed: Multipliers,
     slopes: Float[np.ndarray, "rows unknowns"],
     constants: Multipliers,
     strict: Bool[np.ndarray, " rows"],
 ) -> bool:
-    """Whether the sum has no unknowns indeed, and is false."""
-    used = found > 1e-9
+    """Whether the sum indeed has no unknowns, and is false."""
+    used = proposed > 1e-9
     _, widths, axes = np.linalg.svd(slopes[used].T)
     rank = int((widths > _ROUNDING).sum())
-    # The solver's multipliers are near those that leave no unknown at all.
-    multipliers = axes[rank:].T @ (axes[rank:] @ found[used])
-    if not np.allclose(multipliers, found[used], rtol=0.0, atol=1e-6):
+    # The solver's multipliers, projected onto those that leave no unknown at all.
+    multipliers = axes[rank:].T @ (axes[rank:] @ proposed[used])
+    if not np.allclose(multipliers, proposed[used], rtol=0.0, atol=1e-6):
         return False
     if multipliers.min() <= 0:
         return False

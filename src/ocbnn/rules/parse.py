@@ -22,20 +22,20 @@ OPTIONS = (
     "strength", "tolerance", "points", "weight", "per", "allowed", "forbidden",
     "form", "tau0", "tau1", "literal", "sampler",
 )  # fmt: skip
-# Written out, weights get digits and `either` repeats its sides; not beyond a limit,
-# so that a rule's text can always be read again.
+# Printing a rule adds digits to weights and repeats the sides of `either`. Shorter
+# texts than this cannot exceed the limit.
 _SURELY_SHORT = 200
 _TAUS = ("tau0", "tau1")
 _YES = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def parse_rule(text: str) -> Rule:
-    """Read one rule; `str` of the result reads back as an equal rule.
+    """Parse one rule; `str` of the result parses back to an equal rule.
 
     Conditions are chained comparisons (`-1 <= x <= 1`) and `action in {treat, wait}`,
     joined by `and`, `or`, `not`, `either a or b` (exactly one) and `(if a then b)`. A
-    claim is a condition, `y ~ Normal(5 - x, 0.5)`, or a mixture of such. A name that is
-    no identifier stands in backticks.
+    claim is a condition, `y ~ Normal(5 - x, 0.5)`, or a mixture of these. A name that
+    is not an identifier is written in backticks.
 
     >>> print(parse_rule("if -5 ≤ x ≤ -3 then y ~ Normal(5 - x, 0.5)"))
     if -5 <= x <= -3 then y ~ Normal(5 - x, 0.5)
@@ -60,14 +60,14 @@ def parse_rule(text: str) -> Rule:
         raise syntax_error(text, start, "there is no rule: write `if x < 0 then y > 1`")
     try:
         rule = _rule(Parser(text, tokenize(text, start)), name)
-        written = len(text) if len(text) < _SURELY_SHORT else len(str(rule))
+        length = len(text) if len(text) < _SURELY_SHORT else len(str(rule))
     except RecursionError:
         raise RuleSyntaxError(
             "cannot read the rule: it is nested too deeply. Split it into several."
         ) from None
-    if written > MOST_CHARACTERS:
+    if length > MOST_CHARACTERS:
         raise RuleSyntaxError(
-            f"cannot read the rule: written out in full it has {written} characters, "
+            f"cannot read the rule: written out in full it has {length} characters, "
             f"more than {MOST_CHARACTERS}. Split it into several."
         )
     return rule
@@ -106,15 +106,15 @@ def _rule(parser: Parser, name: str | None) -> Rule:
 
 
 def _options(parser: Parser) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     parser.take("[", "options stand in brackets")
     while True:
         key = parser.advance()
-        _check_option(parser, key, found)
+        _check_option(parser, key, options)
         parser.take("=", f"write `[{key.text}=VALUE]`")
         at = parser.here
         try:
-            found[key.text] = check_setting(key.text, _value(parser, key.text))
+            options[key.text] = check_setting(key.text, _value(parser, key.text))
         except SettingError as error:
             raise parser.fail(Sentence(error), at) from None
         if not parser.sees(","):
@@ -122,12 +122,13 @@ def _options(parser: Parser) -> dict[str, Any]:
         parser.advance()
     parser.take("]", "options are separated by commas, `[tolerance=0.1, points=50]`")
     taus = [
-        found.pop(tau, default) for tau, default in zip(_TAUS, DEFAULT_TAU, strict=True)
+        options.pop(tau, default)
+        for tau, default in zip(_TAUS, DEFAULT_TAU, strict=True)
     ]
-    return found | {"tau": tuple(taus)}
+    return options | {"tau": tuple(taus)}
 
 
-def _check_option(parser: Parser, key: Token, found: dict[str, Any]) -> None:
+def _check_option(parser: Parser, key: Token, options: dict[str, Any]) -> None:
     if key.kind != "name":
         raise parser.fail(
             f"found {key} where an option belongs: brackets hold options, "
@@ -140,16 +141,16 @@ def _check_option(parser: Parser, key: Token, found: dict[str, Any]) -> None:
             f"Known: {listing(OPTIONS)}",
             key,
         )
-    if key.text in found:
+    if key.text in options:
         raise parser.fail(f"the option {key} is given twice: keep one", key)
 
 
 def _value(parser: Parser, key: str) -> object:
     if key == "literal":
-        word = parser.advance()
-        if word.text not in _YES:
-            raise parser.fail(f"`literal` is `yes` or `no`, found {word}", word)
-        return _YES[word.text]
+        token = parser.advance()
+        if token.text not in _YES:
+            raise parser.fail(f"`literal` is `yes` or `no`, found {token}", token)
+        return _YES[token.text]
     in_words = key == "strength" and parser.here.kind == "name"
     if key in ("per", "sampler", "form") or in_words:
         word = parser.advance().text

@@ -1,7 +1,7 @@
-"""Which outputs some rules leave possible at one input, and what they rule out.
+"""Whether rules allow any output at one input, and whether they imply another rule.
 
-Slopes count as further outputs. What is not understood is taken to be satisfied, so
-that "nothing is possible" is always true when it is said.
+Slopes count as further outputs. Claims that cannot be analysed count as satisfied, so
+the answer "no output is possible" is always correct.
 """
 
 import itertools
@@ -26,12 +26,12 @@ from ocbnn.rules.unknowns import Unknowns, at_input
 MOST_CASES = 512
 
 Point: TypeAlias = Float[np.ndarray, " inputs"]
-# What a rule leaves open; None when nothing is known about it.
+# The alternatives that a rule allows; None when nothing is known about it.
 _Cases: TypeAlias = tuple[Case, ...] | None
 
 
 def is_judged(rule: BoundRule) -> bool:
-    """Whether the rule rules outputs out, and does not only make them less likely."""
+    """Whether the rule excludes outputs, instead of only making them less likely."""
     return rule.claim.required is not None or rule.claim.allowed is not None
 
 
@@ -41,12 +41,12 @@ def is_constant(rule: BoundRule) -> bool:
         return rule.claim.allowed is not None
     terms = Unknowns([rule]).terms(rule.claim.broken or ())
     atoms = (atom for term in terms for atom in term)
-    found = (column for atom in atoms for column in columns(atom.expr))
-    return all(column.kind == "output" for column in found)
+    mentioned = (column for atom in atoms for column in columns(atom.expr))
+    return all(column.kind == "output" for column in mentioned)
 
 
 class PointFeasibility:
-    """Remembers what is possible, since most inputs ask the same question."""
+    """Decides what is possible and caches it, since most inputs give the same cases."""
 
     def __init__(self, rules: Sequence[BoundRule]) -> None:
         self._rules, unknowns = rules, Unknowns(rules)
@@ -61,12 +61,12 @@ class PointFeasibility:
         self._masks = [None if mask is None else np.array(mask) for mask in masks]
         self._constant = [is_constant(rule) for rule in rules]
         self._unknowns = unknowns.count
-        self._same: dict[tuple[int, bool], _Cases] = {}
+        self._constant_cases: dict[tuple[int, bool], _Cases] = {}
         self._feasible = FeasibilityChecker()
         self._answers: dict[tuple[object, ...], bool] = {}
 
     def at_fault(self, active: Sequence[int], x: Point) -> list[int]:
-        """Smallest set of rules found that leaves nothing possible; empty if none."""
+        """The smallest contradictory set of rules that is found; empty if none is."""
         cases = {index: self._cases(index, x) for index in active}
         question = tuple(cases.items())
         if question not in self._answers:
@@ -74,26 +74,26 @@ class PointFeasibility:
         if self._answers[question]:
             return []
         for size in (1, 2):
-            for some in itertools.combinations(active, size):
-                if not self._possible(some, cases):
-                    return list(some)
+            for subset in itertools.combinations(active, size):
+                if not self._possible(subset, cases):
+                    return list(subset)
         needed = list(active)
         for index in active:
-            rest = [other for other in needed if other != index]
+            rest = [i for i in needed if i != index]
             if not self._possible(rest, cases):
                 needed = rest
         return needed
 
     def implies(self, others: Sequence[int], index: int, x: Point) -> bool:
-        """Whether every output that the others allow at `x` is allowed by the rule."""
+        """Whether the rule allows every output at `x` that the others allow."""
         mask = self._masks[index]
         if mask is not None:
-            known = [m for i in others if (m := self._masks[i]) is not None]
-            return not np.any(np.all([~mask, *known], axis=0))
+            masks = [m for i in others if (m := self._masks[i]) is not None]
+            return not np.any(np.all([~mask, *masks], axis=0))
         claim = self._rules[index].claim
         if any(self._rules[i].claim == claim for i in others):
             return True
-        cases = {other: self._cases(other, x) for other in others}
+        cases = {i: self._cases(i, x) for i in others}
         broken = self._cases(index, x, broken=True) or ()
         question = ("broken", broken, *cases.items())
         if question not in self._answers:
@@ -114,18 +114,18 @@ class PointFeasibility:
         return bool(self._joined([cases[index] for index in indices], given))
 
     def alternatives(self, x: Point) -> list[tuple[HalfSpace, ...]]:
-        """What all rules together leave open at `x`, of what is affine in outputs."""
-        every = range(len(self._allowed))
-        found = self._joined([self._cases(index, x) for index in every])
+        """The alternatives that all rules allow at `x`, as affine constraints only."""
+        indices = range(len(self._allowed))
+        cases = self._joined([self._cases(index, x) for index in indices])
         return [
             tuple(part for part in case if isinstance(part, HalfSpace))
-            for case in found
+            for case in cases
         ]
 
     def _joined(self, cases: Sequence[_Cases], given: Case = ()) -> list[Case]:
-        """Those combinations of the rules' cases that can be; empty if there is none.
+        """The feasible combinations of the rules' cases; empty if there is none.
 
-        Rules after the last one that can be looked at in time are left out.
+        When there are too many combinations, the remaining rules are ignored.
         """
         open_cases = [given] if self._feasible(given) else []
         for alternatives in cases:
@@ -133,12 +133,12 @@ class PointFeasibility:
                 continue
             if len(open_cases) * len(alternatives) > MOST_CASES:
                 return open_cases
-            joined = (one + two for one in open_cases for two in alternatives)
+            joined = (a + b for a in open_cases for b in alternatives)
             open_cases = [case for case in joined if self._feasible(case)]
         return open_cases
 
     def _cases(self, index: int, x: Point, *, broken: bool = False) -> _Cases:
-        """Alternatives the rule leaves open at `x`, or the ways to break it there.
+        """Alternatives that the rule allows at `x`, or the ways to violate it there.
 
         None when nothing is known.
         """
@@ -147,32 +147,32 @@ class PointFeasibility:
             return None
         if not self._constant[index]:
             return self._open(terms, x)
-        if (index, broken) not in self._same:
-            self._same[index, broken] = self._open(terms, x)
-        return self._same[index, broken]
+        if (index, broken) not in self._constant_cases:
+            self._constant_cases[index, broken] = self._open(terms, x)
+        return self._constant_cases[index, broken]
 
     def _open(self, terms: Terms, x: Point) -> tuple[Case, ...]:
         cases = []
         for term in terms:
             exact = [atom for atom in term if not atom.uses_outputs]
             if all(atom.holds(x[None], None)[0] for atom in exact):
-                said = (atom for atom in term if atom.uses_outputs)
-                cases.append(tuple(_part(atom, x, self._unknowns) for atom in said))
+                atoms = (atom for atom in term if atom.uses_outputs)
+                cases.append(tuple(_part(atom, x, self._unknowns) for atom in atoms))
         return tuple(cases)
 
 
 def allowed_terms(rule: BoundRule, unknowns: Unknowns) -> Terms | None:
-    """What a rule asks for, slopes as unknowns; None where that is not known."""
+    """What a rule requires, slopes as unknowns; None where that is not known."""
     if rule.claim.required is None:
         return None
     try:
         return unknowns.terms(normal_form(rule.claim.required))
     except RuleError:
-        return None  # Too many pieces to look at.
+        return None  # Too many terms.
 
 
 def half_space(atom: Atom, x: Point, unknowns: int) -> HalfSpace | None:
-    """What an atom says at `x`, where it is affine in the unknowns."""
+    """An atom at `x` as a half-space; None if it is not affine in the unknowns."""
     form = affine(atom.expr, "output", x)
     if form is None:
         return None

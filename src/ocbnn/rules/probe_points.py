@@ -1,4 +1,4 @@
-"""Inputs worth a look when rules are compared: where few or many of them apply."""
+"""Inputs at which rules are compared: where few or many of them apply."""
 
 import functools
 import itertools
@@ -19,9 +19,9 @@ from ocbnn.core.points import sobol
 from ocbnn.core.rows import evenly
 from ocbnn.rules.bound import BoundRule
 
-# What is tried at most: overlaps of regions, inputs in each, and kinds of inputs.
+# Limits on what is tried: overlaps of regions, inputs in each, and cells.
 MOST_OVERLAPS, TRIED_INSIDE, MOST_CELLS = 100, 8, 2000
-# Corners of an overlap are tried along so many inputs.
+# The number of inputs along which corners of an overlap are tried.
 _MOST_CORNERED = 3
 
 Points = Float[np.ndarray, "_ inputs"]
@@ -31,10 +31,10 @@ Box = tuple[Float[np.ndarray, " inputs"], Float[np.ndarray, " inputs"]]
 def one_of_each_kind(rules: Sequence[BoundRule], X: Points) -> Points | None:
     """One input for every set of rules that can apply together, and some more.
 
-    Thresholds on single inputs cut the space into cells. Rules apply alike within a
-    cell and on each of its faces, so that one input of each tells it all. None where a
-    region has another shape, or where there are too many cells. Inputs without
-    thresholds are taken from the middle of `X`.
+    Thresholds on single inputs cut the space into cells. The same rules apply
+    throughout a cell, and throughout each of its faces, so one input of each suffices.
+    None where a region has another shape, or where there are too many cells. Inputs
+    without thresholds take typical values of `X`.
 
     >>> from ocbnn.rules import Schema, bind, parse_rule
     >>> rule = bind(parse_rule("if 0 <= x <= 1 then y > 0"), Schema(("x",), ("y",)))
@@ -50,7 +50,7 @@ def one_of_each_kind(rules: Sequence[BoundRule], X: Points) -> Points | None:
             return None
         for column, edge in edges:
             values.setdefault(column, set()).add(edge)
-    # A number has one value of each kind, and a choice all that it can be.
+    # A number is tried at and between its thresholds, and a choice at all its levels.
     tried: dict[tuple[int, ...], list[tuple[float, ...]]] = {
         (column,): [(value,) for value in _around(sorted(edges))]
         for column, edges in values.items()
@@ -58,21 +58,22 @@ def one_of_each_kind(rules: Sequence[BoundRule], X: Points) -> Points | None:
     }
     for group in dict.fromkeys(chosen[c] for c in values if c in chosen):
         tried[group] = [tuple(level) for level in np.eye(len(group)).tolist()]
-    if np.prod([float(len(one)) for one in tried.values()]) > MOST_CELLS:
+    if np.prod([float(len(levels)) for levels in tried.values()]) > MOST_CELLS:
         return None
     base = np.zeros((1, len(rules[0].schema.inputs)))
     base = typical(X if len(X) else base, choices)
     cells = [sum(cell, ()) for cell in itertools.product(*tried.values())]
     points = np.tile(base, (len(cells), 1))
-    points[:, [column for place in tried for column in place]] = cells
+    points[:, [column for group in tried for column in group]] = cells
     return points
 
 
 def where_regions_overlap(rules: Sequence[BoundRule], X: Points) -> Points:
     """Inputs inside the overlaps of regions, the narrowest overlaps first.
 
-    Points drawn for one rule alone miss where it meets another, when that is a small
-    part of both. Where nothing bounds an overlap, it is cut to the range of `X`.
+    Points drawn for one rule alone miss its overlap with another if that is a small
+    part of both regions. Where nothing bounds an overlap, it is cut to the range of
+    `X`.
     """
     inputs = len(rules[0].schema.inputs)
     choices = rules[0].schema.choices
@@ -82,14 +83,14 @@ def where_regions_overlap(rules: Sequence[BoundRule], X: Points) -> Points:
     widest = widths.max(axis=0, initial=0.0)
     relative = np.divide(widths, widest, out=np.ones_like(widths), where=widest > 0)
     order = np.argsort(np.prod(relative, axis=1), kind="stable")[:MOST_OVERLAPS]
-    points = [_inside(boxes[place], choices) for place in order]
+    points = [_inside(boxes[index], choices) for index in order]
     return np.concatenate([np.zeros((0, inputs)), *points])
 
 
 def across(rules: Sequence[BoundRule], X: Points, column: int, count: int) -> Points:
-    """Inputs through which lines along a column meet regions that lie one by another.
+    """Base points of lines along a column that cross several regions.
 
-    The column itself is nought in all of them.
+    The column itself is zero in all of them.
     """
     parts = []
     for i, (low, high) in _parts(rules):
@@ -110,39 +111,41 @@ def across(rules: Sequence[BoundRule], X: Points, column: int, count: int) -> Po
 
 
 def each_once(points: Points) -> Points:
-    """The same inputs in the same order, none of them twice."""
-    _, first = np.unique(points, axis=0, return_index=True)
-    return points[np.sort(first)]
+    """The inputs without duplicates, in the same order."""
+    _, first_indices = np.unique(points, axis=0, return_index=True)
+    return points[np.sort(first_indices)]
 
 
 def well_inside(rule: BoundRule, X: Points) -> Bool[np.ndarray, " _"]:
-    """Whether a rule applies at each row; one about slopes, not at its very edge.
+    """Whether a rule applies at each row; a rule about slopes not exactly at its edge.
 
     A function may have a kink where one such rule ends and the next begins.
     """
     inside = rule.applies(X)
     for column in {column for along in rule.slopes for column in along}:
-        away = np.zeros(len(X), bool)
+        off_edge = np.zeros(len(X), bool)
         for low, high in rule.region.boxes():
-            own, start, end = X[:, column], low[column], high[column]
-            away |= ((start < own) & (own < end)) | ((start == own) & (own == end))
-        inside &= away
+            values, start, end = X[:, column], low[column], high[column]
+            off_edge |= ((start < values) & (values < end)) | (
+                (start == values) & (values == end)
+            )
+        inside &= off_edge
     return inside
 
 
 def in_region(rule: BoundRule, X: Points, count: int) -> Points:
-    """Inputs of a region: some rows of `X` that lie there, others evenly drawn."""
+    """Inputs of a region: some rows of `X` that lie there, and evenly drawn points."""
     rows = X[rule.applies(X)] if len(X) else X
     rows = rows[evenly(len(rows), count)]
     boxes = [_within(box, X) for box in rule.region.boxes()]
-    choices, each = rule.schema.choices, count // len(boxes)
-    drawn = [_inside(box, choices, each) for box in boxes if box is not None]
-    points = np.concatenate([rows, *drawn])
+    choices, per_box = rule.schema.choices, count // len(boxes)
+    samples = [_inside(box, choices, per_box) for box in boxes if box is not None]
+    points = np.concatenate([rows, *samples])
     return points[rule.applies(points)]
 
 
 def shared_box(rules: Sequence[BoundRule], x: Float[np.ndarray, " inputs"]) -> Box:
-    """Bounds of the part that the regions of rules which apply at `x` share there."""
+    """Bounds around `x` of the overlap of the rules' regions."""
     around = []
     for rule in rules:
         boxes = [b for b in rule.region.boxes() if np.all((b[0] <= x) & (x <= b[1]))]
@@ -174,8 +177,8 @@ def say_box(box: Box, names: Sequence[str], choices: Choices = ()) -> str:
 
 
 def _around(edges: Sequence[float]) -> list[float]:
-    """Every edge, and a number between each two and beyond the outermost."""
-    between = [one / 2 + two / 2 for one, two in itertools.pairwise(edges)]
+    """Every edge, and a number between every two and beyond the outermost."""
+    between = [a / 2 + b / 2 for a, b in itertools.pairwise(edges)]
     low, high = edges[0], edges[-1]
     ends = low - max(1.0, abs(low)), high + max(1.0, abs(high))
     return sorted({*edges, *between, *ends})
@@ -187,25 +190,25 @@ def _parts(rules: Sequence[BoundRule]) -> list[tuple[int, Box]]:
 
 
 def _overlaps(parts: Sequence[tuple[int, Box]], choices: Choices) -> list[Box]:
-    """Of every two regions, and of as many more as still leave room beside them."""
+    """Overlaps of every two regions, and of as many more as still share some inputs."""
     overlaps: dict[bytes, Box] = {}
     meet = functools.partial(_meet, choices=choices)
-    for (i, one), (j, two) in itertools.combinations(parts, 2):
-        both = meet(one, two)
-        if i == j or both is None:
+    for (i, first), (j, second) in itertools.combinations(parts, 2):
+        pair = meet(first, second)
+        if i == j or pair is None:
             continue
+        largest = pair
         for _, third in parts:
-            both = meet(both, third) or both
-        for box in (meet(one, two), both):
-            if box is not None:
-                overlaps[np.concatenate(box).tobytes()] = box
+            largest = meet(largest, third) or largest
+        for box in (pair, largest):
+            overlaps[np.concatenate(box).tobytes()] = box
         if len(overlaps) > 20 * MOST_OVERLAPS:
             break
     return list(overlaps.values())
 
 
-def _meet(one: Box, two: Box, choices: Choices) -> Box | None:
-    lower, upper = np.maximum(one[0], two[0]), np.minimum(one[1], two[1])
+def _meet(a: Box, b: Box, choices: Choices) -> Box | None:
+    lower, upper = np.maximum(a[0], b[0]), np.minimum(a[1], b[1])
     low, high, possible = settle_boxes(lower[None], upper[None], choices)
     return (low[0], high[0]) if possible[0] and np.all(lower <= upper) else None
 

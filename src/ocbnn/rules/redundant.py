@@ -1,4 +1,4 @@
-"""Rules that say nothing which other rules do not say already."""
+"""Rules that follow from other rules."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -28,11 +28,11 @@ class Redundancy:
     rule
         The rule.
     by
-        Those it follows from, each of them needed; none when it forbids nothing.
+        The rules it follows from, each of them needed; empty if it forbids nothing.
     is_proved
-        Whether that is certain; else it was seen at `points` inputs.
+        Whether this is proved; otherwise it holds at the `points` inputs tried.
     points
-        How many inputs of its region were looked at.
+        The number of inputs of its region that were tried.
     """
 
     rule: BoundRule
@@ -41,13 +41,13 @@ class Redundancy:
     points: int
 
     def sentence(self) -> str:
-        """What follows from what, and how surely."""
+        """One sentence: what follows from what, and whether that is proved."""
         sure = "proved" if self.is_proved else f"as far as {self.points} inputs show"
         name = repr(self.rule.name)
         if not self.by:
             return f"Rule {name} forbids nothing ({sure}): leave it out, or mend it."
-        others = listing(repr(other.name) for other in self.by)
-        return f"Rule {name} follows from {others} ({sure}): it can be left out."
+        sources = listing(repr(rule.name) for rule in self.by)
+        return f"Rule {name} follows from {sources} ({sure}): it can be left out."
 
 
 def find_redundant(
@@ -60,10 +60,10 @@ def find_redundant(
 ) -> list[Redundancy]:
     """Find rules that follow from the others, one at a time.
 
-    A rule follows when, wherever it applies, each output that the others allow is
-    allowed by it. Only `require`, `forbid` and class rules are compared, and of others
-    those that are held at least as strictly. Of two rules that say the same, both are
-    named, and one has to stay.
+    A rule follows if, wherever it applies, it allows every output that the others
+    allow. Only `require`, `forbid` and class rules are compared, and a rule only
+    follows from rules that are held at least as strictly. Of two equivalent rules, both
+    are named, and one has to stay.
 
     Where regions are made of thresholds on single inputs and claims do not depend on
     the inputs, the answer is proved.
@@ -72,10 +72,10 @@ def find_redundant(
     ----------
     rules
         Texts, rules or bound rules. Names in regions are inputs, and the one
-        other name of a claim is an output; where that is not enough, say so.
+        other name of a claim is an output; otherwise, pass `inputs` or `outputs`.
     X
-        Rows of inputs: an array, or a data frame. They show where
-        to look where regions have no bounds.
+        Rows of inputs: an array or a data frame. They say where to compare rules
+        whose regions are unbounded.
     inputs
         Names of the inputs, in the order of the columns of an array.
     outputs
@@ -86,10 +86,10 @@ def find_redundant(
     Raises
     ------
     RuleError
-        Where it cannot be told which names are inputs, or where to look.
+        When it is unclear which names are inputs, or where to look.
 
     >>> texts = "wide: if 0 <= x <= 9 then y < 3", "near: if 1 <= x <= 2 then y < 5"
-    >>> print(*[found.sentence() for found in find_redundant(texts)])
+    >>> print(*[redundancy.sentence() for redundancy in find_redundant(texts)])
     Rule 'near' follows from 'wide' (proved): it can be left out.
     """
     bounds, rows = bind_standalone(rules, X, inputs, outputs, classes)
@@ -103,9 +103,9 @@ def find_redundant(
             [in_region(rule, rows, POINTS), meeting[rule.applies(meeting)]]
         )
         others = [
-            other
-            for other, stricter in enumerate(judged)
-            if other != index and _is_as_strict(stricter, rule)
+            i
+            for i, other in enumerate(judged)
+            if i != index and _is_as_strict(other, rule)
         ]
         redundancy = _redundancy(
             _Candidate(feasibility, judged, index), others, points, rows
@@ -117,7 +117,7 @@ def find_redundant(
 
 @dataclasses.dataclass(frozen=True)
 class _Candidate:
-    """One rule among all, and whether it follows from some of them."""
+    """One of the rules, to be tested for whether it follows from others."""
 
     feasibility: PointFeasibility
     rules: Sequence[BoundRule]
@@ -131,7 +131,7 @@ class _Candidate:
             active = np.stack([self.rules[i].applies(points) for i in others], axis=1)
         return all(
             self.feasibility.implies(
-                [other for other, on in zip(others, row, strict=True) if on],
+                [i for i, applies in zip(others, row, strict=True) if applies],
                 self.index,
                 x,
             )
@@ -144,8 +144,10 @@ def _redundancy(
 ) -> Redundancy | None:
     rule = candidate.rules[candidate.index]
     if is_constant(rule):
-        same = [candidate.rules[i] for i in others if is_constant(candidate.rules[i])]
-        cells = one_of_each_kind([rule, *same], rows)
+        constant = [
+            candidate.rules[i] for i in others if is_constant(candidate.rules[i])
+        ]
+        cells = one_of_each_kind([rule, *constant], rows)
         if cells is not None:
             points = np.concatenate([points, cells[rule.applies(cells)]])
     if not candidate.follows(others, points):
@@ -153,7 +155,7 @@ def _redundancy(
     needed = _needed(candidate, others, points)
     by = tuple(candidate.rules[i] for i in needed)
     proved = False
-    if all(is_constant(other) for other in (rule, *by)):
+    if all(map(is_constant, (rule, *by))):
         cells = one_of_each_kind([rule, *by], rows)
         if cells is not None:
             proved = candidate.follows(needed, cells[rule.applies(cells)])
@@ -163,23 +165,23 @@ def _redundancy(
 
 
 def _needed(candidate: _Candidate, others: list[int], points: np.ndarray) -> list[int]:
-    """One rule if one is enough; else all that cannot be left out one by one."""
+    """One rule if one is enough; else the rules that remain after dropping others."""
     if candidate.follows([], points):
         return []
     others = [i for i in others if candidate.rules[i].applies(points).any()]
-    for other in others:
-        if candidate.follows([other], points):
-            return [other]
+    for index in others:
+        if candidate.follows([index], points):
+            return [index]
     needed = list(others)
-    for other in others:
-        rest = [one for one in needed if one != other]
+    for index in others:
+        rest = [i for i in needed if i != index]
         if candidate.follows(rest, points):
             needed = rest
     return needed
 
 
 def _is_as_strict(rule: BoundRule, than: BoundRule) -> bool:
-    """Whether what follows from `rule` is held at least as strictly as `than` is."""
+    """Whether `rule` is held at least as strictly as `than`."""
     ranks = _RANKS[rule.rule.held], _RANKS[than.rule.held]
     if ranks[0] != ranks[1]:
         return ranks[0] > ranks[1]

@@ -1,4 +1,4 @@
-"""The part of input space a rule speaks about."""
+"""The part of input space to which a rule applies."""
 
 import dataclasses
 import math
@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ocbnn.core.choices import Choices, left_of, say_choice
+from ocbnn.core.choices import Choices, remaining_levels, say_choice
 from ocbnn.core.words import listing
 from ocbnn.errors import DataError, RegionError
 from ocbnn.language.affine import Affine, affine, exact_affine
@@ -20,11 +20,11 @@ from ocbnn.language.tree import Expression
 
 @dataclasses.dataclass(frozen=True)
 class Region:
-    """Inputs at which a bound condition holds; every input when there is none.
+    """Inputs at which a bound condition holds; all inputs if there is none.
 
     `lower` and `upper` bound the region on each input, ±inf where nothing does.
-    `is_box` says that the region is that box, up to its boundary. Inputs that are one
-    choice are bounded by it: 0 to 1 where they can be chosen, else 0.
+    `is_box` says that the region is that box, up to its boundary. The columns of a
+    choice range from 0 to 1 where they can be chosen, and are 0 elsewhere.
     """
 
     condition: Condition | None
@@ -51,7 +51,7 @@ class Region:
         return np.array(self.lower), np.array(self.upper)
 
     def boxes(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Such bounds for each alternative of the condition; all hold the region."""
+        """Bounds for each alternative of the condition; their union has the region."""
         if self.condition is None:
             return [self.box()]
         terms = normal_form(self.condition)
@@ -59,29 +59,31 @@ class Region:
         return [(slab.lower, slab.upper) for slab in slabs if not slab.is_empty]
 
     def surely_contains(self, X: np.ndarray) -> np.ndarray:
-        """Whether each row lies inside, its bounds compared without rounding.
+        """Whether each row lies inside, with bounds compared without rounding.
 
-        What does not bound a single input is judged as by `contains`. Ends that a
-        function gives, `exp(3)`, are those of double precision.
+        Conditions that do not bound a single input are checked as by `contains`. Ends
+        that a function computes, such as `exp(3)`, have double precision.
         """
         inside = self.contains(X)
         if self.condition is None:
             return inside
         terms = normal_form(self.condition)
-        each = [np.all([_surely(atom, X) for atom in term], axis=0) for term in terms]
-        return inside & np.any(each, axis=0)
+        by_term = [
+            np.all([_surely(atom, X) for atom in term], axis=0) for term in terms
+        ]
+        return inside & np.any(by_term, axis=0)
 
     def edges(self) -> list[tuple[int, float]] | None:
-        """Input and threshold of each comparison; None where one is of another kind."""
-        found = []
+        """Input and threshold of each comparison; None if one has another form."""
+        edges = []
         terms = () if self.condition is None else normal_form(self.condition)
         for atom in (atom for term in terms for atom in term):
             form = _form(atom.expr)
             if form is None or len(form.slopes) > 1:
                 return None
             ends = form.slopes.items()
-            found += [(i, float(-form.constant / slope)) for i, slope in ends]
-        return found
+            edges += [(i, float(-form.constant / slope)) for i, slope in ends]
+        return edges
 
 
 def region_of(
@@ -90,7 +92,7 @@ def region_of(
     rule: str,
     choices: Choices = (),
 ) -> Region:
-    """Find the bounds of a bound condition; `rule` is a name for the errors.
+    """Compute the bounds of a bound condition; `rule` is a name for the errors.
 
     `choices` are groups of inputs of which exactly one is 1.
 
@@ -101,8 +103,8 @@ def region_of(
     """
     count = len(inputs)
     if condition is None:
-        whole = _Slab((), count, choices)
-        ends = tuple(whole.lower.tolist()), tuple(whole.upper.tolist())
+        slab = _Slab((), count, choices)
+        ends = tuple(slab.lower.tolist()), tuple(slab.upper.tolist())
         return Region(None, (), *ends, True, choices)
     slabs = [_Slab(term, count, choices) for term in normal_form(condition)]
     inhabited = [slab for slab in slabs if not slab.is_empty]
@@ -119,27 +121,32 @@ def region_of(
 
 
 def _form(expr: Expression) -> Affine | None:
-    """An expression of inputs as affine, without rounding where that is possible."""
+    """An expression of inputs in affine form, without rounding where possible."""
     form = exact_affine(expr, input=0)
     if form is None:
         return affine(expr, "input")
-    largest = max((abs(form.constant / one) for one in form.slopes.values()), default=0)
+    ends = (abs(form.constant / slope) for slope in form.slopes.values())
+    largest = max(ends, default=0)
     return form if largest < sys.float_info.max else None
 
 
 def _surely(atom: Atom, X: np.ndarray) -> np.ndarray:
-    """Whether `f <= 0`, compared with the last number on the right side of its end."""
+    """Whether `f <= 0`, comparing with the last float that satisfies it."""
     form = exact_affine(atom.expr, input=0)
     if form is None or len(form.slopes) != 1:
         return np.ones(len(X), bool)
     ((index, slope),) = form.slopes.items()
-    # Mirrored where it rises to the left, so that the end is always above.
+    # Mirrored for negative slopes, so that the end is always an upper end.
     end = -form.constant / abs(slope)
     x = X[:, index] if slope > 0 else -X[:, index]
-    last = float(end)
-    if Fraction(last) > end:
-        last = math.nextafter(last, -math.inf)
-    return x < last if atom.strict and Fraction(last) == end else x <= last
+    last_inside = float(end)
+    if Fraction(last_inside) > end:
+        last_inside = math.nextafter(last_inside, -math.inf)
+    return (
+        x < last_inside
+        if atom.strict and Fraction(last_inside) == end
+        else x <= last_inside
+    )
 
 
 class _Slab:
@@ -154,7 +161,7 @@ class _Slab:
         self._open_above = np.zeros(inputs, dtype=bool)
         self.is_exact = True
         self._false = False
-        self.unchosen: list[tuple[int, ...]] = []  # groups of which nothing is left
+        self.unchosen: list[tuple[int, ...]] = []  # groups without a possible level
         for atom in term:
             self._narrow(atom)
         if not self.is_empty:
@@ -162,19 +169,19 @@ class _Slab:
                 self._settle(group)
 
     def _settle(self, group: tuple[int, ...]) -> None:
-        """Leave a choice between what each of its columns can be."""
+        """Narrow a choice to the levels that its columns' bounds allow."""
         columns = list(group)
         can_be = [
             ((self.lower < value) | ((self.lower == value) & ~self._open_below))
             & ((self.upper > value) | ((self.upper == value) & ~self._open_above))
             for value in (0.0, 1.0)
         ]
-        left = left_of(*(one[None, columns] for one in can_be))[0]
-        if not left.any():
+        remaining = remaining_levels(*(mask[None, columns] for mask in can_be))[0]
+        if not remaining.any():
             self.unchosen.append(group)
             return
-        self.lower[columns] = left & (left.sum() == 1)
-        self.upper[columns] = left
+        self.lower[columns] = remaining & (remaining.sum() == 1)
+        self.upper[columns] = remaining
         self._open_below[columns] = self._open_above[columns] = False
 
     def _narrow(self, atom: Atom) -> None:
@@ -200,13 +207,13 @@ class _Slab:
 
     @property
     def crossed(self) -> np.ndarray:
-        """Inputs for which no value is left."""
+        """Inputs for which no value remains."""
         is_open = self._open_below | self._open_above
         return (self.lower > self.upper) | ((self.lower == self.upper) & is_open)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no input satisfies the atoms seen."""
+        """Whether no input satisfies all atoms."""
         return self._false or bool(self.unchosen) or bool(np.any(self.crossed))
 
 

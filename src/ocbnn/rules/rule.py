@@ -20,7 +20,7 @@ from ocbnn.errors import RuleError
 from ocbnn.language.conditions import Condition, as_condition
 from ocbnn.language.words import spell_number
 
-# Strings print as text; anything else is the user's own and is compared by identity.
+# Strings are printed; anything else is the user's own and is compared by identity.
 Sampler: TypeAlias = Any
 
 RULE_NAME = re.compile(r"[\w \-]+")
@@ -29,10 +29,10 @@ _MOST_NAME = 200
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rule:
-    """What an expert says: `require`, `forbid`, `expect`, `custom` or text makes one.
+    """What an expert says: made by `require`, `forbid`, `expect`, `custom` or text.
 
-    `str(rule)` is text that `parse_rule` reads back as an equal rule, except for custom
-    claims and a user's own sampler, which are no text.
+    `parse_rule(str(rule))` is an equal rule, except for custom claims and a user's own
+    sampler, which have no text.
     """
 
     claim: AnyClaim
@@ -71,21 +71,21 @@ class Rule:
 
     @property
     def gamma(self) -> float:
-        """The price of the paper's indicator; where it is found, what it starts at."""
+        """The price of the paper's indicator, or its initial value for firm rules."""
         return DEFAULT_GAMMA if isinstance(self.strength, str) else self.strength
 
     @property
     def is_indicator(self) -> bool:
-        """Whether it is the paper's indicator: named, or by one of its settings."""
+        """Whether the penalty is the paper's indicator, by name or by a setting."""
         if self.form is not None:
             return self.form == "indicator"
         priced = not isinstance(self.strength, str)
         return priced or self.literal or self.tau != DEFAULT_TAU
 
     def _key(self) -> tuple[object, ...]:
-        own = self.sampler is not None and not isinstance(self.sampler, str)
+        is_object = self.sampler is not None and not isinstance(self.sampler, str)
         fields = (getattr(self, field.name) for field in dataclasses.fields(self)[:-1])
-        return (*fields, id(self.sampler) if own else self.sampler)
+        return (*fields, id(self.sampler) if is_object else self.sampler)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rule) and self._key() == other._key()

@@ -1,4 +1,4 @@
-"""Rules that somebody asks about before any fit: whose columns are theirs to find."""
+"""Binding rules without a fitted model: their columns follow from the rules."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ from ocbnn.rules.parse import parse_rule
 from ocbnn.rules.point_feasibility import is_constant, is_judged
 from ocbnn.rules.rule import Rule
 
-# What an input is called that no rule speaks of.
+# The name of the only input if rules mention none.
 _NO_INPUT = "input"
 
 
@@ -31,39 +31,39 @@ def bind_standalone(
     outputs: Iterable[str] | str | None,
     classes: Iterable[Label] | None,
 ) -> tuple[list[BoundRule], np.ndarray]:
-    """Rules and rows as somebody gives them, bound and in the order of the columns.
+    """Bind the user's rules, and put their rows into the order of the columns.
 
-    Without rows, one stands for all that no rule speaks of.
+    Without `X`, return one row of zeros.
 
     Raises
     ------
     RuleError
-        Where it cannot be told which names are inputs and which outputs, or
-        where to look.
+        When it is unclear which names are inputs and which outputs, or where to
+        look.
     DataError
-        Where rows do not have the inputs' columns.
+        When rows do not have the inputs' columns.
     """
-    given = [rules] if isinstance(rules, (str, Rule, BoundRule)) else list(rules)
-    plain = [parse_rule(rule) if isinstance(rule, str) else rule for rule in given]
-    for rule in plain:
+    items = [rules] if isinstance(rules, (str, Rule, BoundRule)) else list(rules)
+    parsed = [parse_rule(rule) if isinstance(rule, str) else rule for rule in items]
+    for rule in parsed:
         if not isinstance(rule, (Rule, BoundRule)):
             raise RuleError(
                 "rules are texts, rules or bound rules, got "
                 f'{type(rule).__name__}: {rule!r}. Write ["if x < 0 then y > 0"].'
             )
-    schema = _shared([rule.schema for rule in plain if isinstance(rule, BoundRule)])
-    loose = [rule for rule in plain if isinstance(rule, Rule)]
+    schema = _shared([rule.schema for rule in parsed if isinstance(rule, BoundRule)])
+    unbound = [rule for rule in parsed if isinstance(rule, Rule)]
     is_ordered = schema is not None or inputs is not None or hasattr(X, "columns")
-    if schema is None and loose:
-        schema = _Columns(loose, X, inputs, outputs, classes).schema()
+    if schema is None and unbound:
+        schema = _Columns(unbound, X, inputs, outputs, classes).schema()
         rows = None if X is None else _rows(X, schema.inputs, is_ordered=is_ordered)
         choices = _choices_by_name(schema.inputs, rows)
         schema = dataclasses.replace(schema, choices=choices)
     if schema is None:
         return [], np.zeros((0, 0))
-    bounds = [b if isinstance(b, BoundRule) else bind(b, schema) for b in plain]
+    bounds = [b if isinstance(b, BoundRule) else bind(b, schema) for b in parsed]
     if X is None:
-        _need_no_rows(bounds)
+        _require_bounds(bounds)
         return bounds, np.zeros((1, len(schema.inputs)))
     return bounds, _rows(X, schema.inputs, is_ordered=is_ordered)
 
@@ -82,35 +82,32 @@ def _rows(X: Any, inputs: tuple[str, ...], *, is_ordered: bool) -> np.ndarray:
         missing = [name for name in inputs if name not in list(X.columns)]
         if missing:
             raise DataError(
-                f"X has no column {missing[0]!r}, of which rules speak. It has "
+                f"X has no column {missing[0]!r}, which rules mention. It has "
                 f"{listing(map(str, X.columns))}."
             )
         X = X[list(inputs)].to_numpy()
     elif not is_ordered and len(inputs) > 1:
         raise RuleError(
-            f"the columns of X have no names, and rules speak of {listing(inputs)}. "
+            f"the columns of X have no names, and rules mention {listing(inputs)}. "
             f"Write inputs={list(inputs)} in the order of the columns."
         )
     rows = np.asarray(X, np.float64)
     if rows.ndim != 2 or rows.shape[1] != len(inputs):
         raise DataError(
-            f"X has a row for each case and a column for each input ({listing(inputs)})"
-            f", got the shape {rows.shape}."
+            f"X has one row per case and one column per input ({listing(inputs)}), got "
+            f"the shape {rows.shape}."
         )
     return rows
 
 
 def _choices_by_name(inputs: tuple[str, ...], rows: np.ndarray | None) -> Choices:
-    """Columns as a table of names has them, `who=ada` and `who=bob`, are one choice.
-
-    Not where rows say otherwise.
-    """
+    """Columns named like `who=ada` and `who=bob` are one choice, unless rows differ."""
     groups: dict[str, list[int]] = {}
-    for place, name in enumerate(inputs):
+    for index, name in enumerate(inputs):
         column, sign, _ = name.partition("=")
         if sign:
-            groups.setdefault(column, []).append(place)
-    candidates = (tuple(places) for places in groups.values() if len(places) > 1)
+            groups.setdefault(column, []).append(index)
+    candidates = (tuple(group) for group in groups.values() if len(group) > 1)
     return tuple(
         group
         for group in candidates
@@ -118,21 +115,21 @@ def _choices_by_name(inputs: tuple[str, ...], rows: np.ndarray | None) -> Choice
     )
 
 
-def _need_no_rows(bounds: Sequence[BoundRule]) -> None:
-    """Refuse to answer where nothing says at which inputs rules are to be compared."""
+def _require_bounds(bounds: Sequence[BoundRule]) -> None:
+    """Raise an error if nothing says at which inputs to compare the rules."""
     for bound in bounds:
         if not is_judged(bound) or bound.slopes:
             continue
-        spoken = bound.mentions("input")
+        mentioned = bound.mentions("input")
         lower, upper = bound.region.box()
-        is_bounded = np.isfinite(lower[spoken]) & np.isfinite(upper[spoken])
+        is_bounded = np.isfinite(lower[mentioned]) & np.isfinite(upper[mentioned])
         if is_constant(bound):
-            # Thresholds need no look around, and a bent region only one to begin with.
+            # Thresholds suffice; a region of another shape needs one bounded input.
             is_enough = bound.region.edges() is not None or is_bounded.any()
         else:
             is_enough = is_bounded.all()
         if not is_enough:
-            named = listing(bound.schema.inputs[column] for column in spoken)
+            named = listing(bound.schema.inputs[column] for column in mentioned)
             raise RuleError(
                 f"what rule {bound.name!r} says depends on {named}, which its region "
                 "does not bound. Say where to look: X=rows of inputs, or a region."
@@ -140,7 +137,7 @@ def _need_no_rows(bounds: Sequence[BoundRule]) -> None:
 
 
 class _Columns:
-    """Which names are inputs and which are outputs, as far as rules say so."""
+    """Sorts names into inputs and outputs, as far as rules say which is which."""
 
     def __init__(
         self,
@@ -178,7 +175,7 @@ class _Columns:
         )
 
     def _sort_certain(self, rule: Rule) -> None:
-        """Regions are made of inputs; slopes, classes and means say what is what."""
+        """Add names whose role is clear: from regions, slopes, classes and means."""
         if rule.where is not None:
             self._add(names(rule.where), is_input=True)
         for part in _claims(rule):
@@ -187,7 +184,7 @@ class _Columns:
                 self._add(slope.inputs, is_input=True)
             for leaf in leaves(part):
                 if isinstance(leaf, Membership):
-                    self._need_classes(rule)
+                    self._require_classes(rule)
                     self._add([leaf.output], is_input=False)
                 elif isinstance(leaf, Name) and leaf.role is not None:
                     self._add([leaf], is_input=leaf.role == "input")
@@ -196,7 +193,7 @@ class _Columns:
                 self._add(names(tree), is_input=True)
 
     def _sort_single(self, rule: Rule) -> None:
-        """A claim speaks of an output; whatever is no input, where those are known."""
+        """Add names whose role follows from what is known about the others."""
         unclear = self._unclear(rule)
         if self._knows_inputs or (len(unclear) == 1 and not self._has_output(rule)):
             self._outputs |= dict.fromkeys(unclear)
@@ -205,27 +202,27 @@ class _Columns:
 
     def _unclear(self, rule: Rule) -> list[str]:
         mentioned = (name.name for part in _claims(rule) for name in names(part))
-        known = self._inputs | self._outputs
-        return [name for name in dict.fromkeys(mentioned) if name not in known]
+        sorted_names = self._inputs | self._outputs
+        return [name for name in dict.fromkeys(mentioned) if name not in sorted_names]
 
     def _has_output(self, rule: Rule) -> bool:
         mentioned = (name.name for part in _claims(rule) for name in names(part))
         return any(name in self._outputs for name in mentioned)
 
-    def _need_classes(self, rule: Rule) -> None:
+    def _require_classes(self, rule: Rule) -> None:
         if self._classes is None:
             raise RuleError(
-                f"rule {str(rule)!r} speaks of classes, and what is left of them "
+                f"rule {str(rule)!r} is about classes, and which of them it leaves "
                 'depends on how many there are. Write classes=["a", "b"].'
             )
 
     def _add(self, nodes: Iterable[object], *, is_input: bool) -> None:
-        own, other = self._inputs, self._outputs
+        group, opposite = self._inputs, self._outputs
         if not is_input:
-            own, other = other, own
+            group, opposite = opposite, group
         for node in nodes:
-            if isinstance(node, Name) and node.name not in other:
-                own.setdefault(node.name)
+            if isinstance(node, Name) and node.name not in opposite:
+                group.setdefault(node.name)
 
 
 def _claims(rule: Rule) -> Iterator[Any]:
@@ -235,5 +232,5 @@ def _claims(rule: Rule) -> Iterator[Any]:
         yield rule.claim
 
 
-def _as_names(given: Iterable[str] | str | None) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given or ())
+def _as_names(names: Iterable[str] | str | None) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names or ())

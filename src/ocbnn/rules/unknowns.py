@@ -1,7 +1,7 @@
-"""What rules speak of at one input: outputs, and slopes as if they were outputs.
+"""The unknowns of rules at one input: outputs, and slopes as if they were outputs.
 
 At a single input a smooth function may have any value, any slope and any curvature, so
-that claims about them are claims about so many unknown numbers.
+claims about them are claims about independent unknown numbers.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from ocbnn.rules.bound import BoundRule
 
 
 class Unknowns:
-    """Numbers of the outputs and, after them, of every slope that some rules name."""
+    """Numbers the outputs and, after them, every slope that the rules mention."""
 
     def __init__(self, rules: Iterable[BoundRule]) -> None:
         self._slopes: dict[Slope, Column] = {}
@@ -30,11 +30,11 @@ class Unknowns:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of unknowns."""
         return self.outputs + len(self._slopes)
 
     def slope(self, index: int) -> tuple[int, Along]:
-        """The output that an unknown is a slope of, and along what; itself: none."""
+        """The output of an unknown, and the inputs it is a slope along, if any."""
         if index < self.outputs:
             return index, ()
         slope = list(self._slopes)[index - self.outputs]
@@ -42,7 +42,7 @@ class Unknowns:
         return slope.output.index, slope.along
 
     def terms(self, terms: Terms) -> Terms:
-        """The same, with a column of its own for every slope."""
+        """The terms with a separate column for every slope."""
         return tuple(
             tuple(Atom(replaced(atom.expr, self._column), atom.strict) for atom in term)
             for term in terms
@@ -53,9 +53,9 @@ class Unknowns:
 
 
 def at_input(expr: Expression, x: Float[ndarray, " inputs"]) -> Expression:
-    """An expression at one input: its numbers are put in, and unknowns are slots."""
+    """An expression at one input: inputs become numbers, and unknowns become slots."""
 
-    def put(part: Expression) -> Expression:
+    def substitute(part: Expression) -> Expression:
         match part:
             case Column("input", index):
                 return Number(float(x[index]))
@@ -63,4 +63,4 @@ def at_input(expr: Expression, x: Float[ndarray, " inputs"]) -> Expression:
                 return Slot(index)
         return part
 
-    return replaced(expr, put)
+    return replaced(expr, substitute)

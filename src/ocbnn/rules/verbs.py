@@ -1,4 +1,4 @@
-"""What an expert says in Python: require, forbid, expect, custom.
+"""Writing rules in Python: require, forbid, expect, custom.
 
 >>> from ocbnn.rules import expect, forbid, inputs, outputs, require
 >>> x, y = inputs("x"), outputs("y")
@@ -27,14 +27,14 @@ from ocbnn.rules.rule import Rule, Sampler
 class Settings(TypedDict, total=False):
     """How a rule is held; every verb takes these.
 
-    `strength` is "soft", "firm" (weight and points are found so that functions keep the
-    rule) or "hard" (no exception is possible); `tolerance` is how far outputs may be
-    beyond the edge, give or take, in the units that are compared; `points` is at how
-    many inputs the rule is evaluated, and `weight` how often it counts in all (left
-    out, once per point, and a class rule once); `allowed` and `forbidden` are Dirichlet
-    α; `sampler` draws the points. `form="indicator"` is the paper's density of what is
-    forbidden: a number for `strength` is its γ, `tau` the soft indicator's (τ0, τ1),
-    and `literal` drops its ¼.
+    `strength` is "soft", "firm" (weight and points are chosen so that functions keep
+    the rule) or "hard" (no exception is possible); `tolerance` is roughly how far
+    outputs may be beyond the edge, in the units that are compared; `points` is the
+    number of inputs at which the rule is evaluated, and `weight` how often it counts in
+    total (by default, once per point; for a class rule, once); `allowed` and
+    `forbidden` are Dirichlet α; `sampler` draws the points. `form="indicator"` is the
+    paper's density for forbidden outputs: a number for `strength` is its γ, `tau` the
+    soft indicator's (τ0, τ1), and `literal` drops its ¼.
     """
 
     name: str | None
@@ -54,13 +54,13 @@ class Settings(TypedDict, total=False):
 def require(claim: object, where: object = None, **settings: Unpack[Settings]) -> Rule:
     """Say that outputs satisfy `claim` at every input in `where`, or everywhere."""
     condition = as_condition(claim, "require")
-    return Rule(condition, _region(where), **_known(settings))
+    return Rule(condition, _region(where), **_checked(settings))
 
 
 def forbid(claim: object, where: object = None, **settings: Unpack[Settings]) -> Rule:
     """Say that outputs never satisfy `claim` at an input in `where`, or anywhere."""
     condition = as_condition(claim, "forbid")
-    return Rule(~condition, _region(where), **_known(settings))
+    return Rule(~condition, _region(where), **_checked(settings))
 
 
 def expect(
@@ -83,11 +83,11 @@ def expect(
     shares = _several(weights) or [1.0] * len(means)
     claim = Expect(
         as_expression(target, "expect"),
-        tuple(as_expression(each, "expect") for each in means),
-        tuple(positive(each, "sd") for each in sds),
-        tuple(positive(each, "weights") for each in shares),
+        tuple(as_expression(mean, "expect") for mean in means),
+        tuple(positive(sd, "sd") for sd in sds),
+        tuple(positive(share, "weights") for share in shares),
     )
-    return Rule(claim, _region(where), **_known(settings))
+    return Rule(claim, _region(where), **_checked(settings))
 
 
 def custom(
@@ -111,19 +111,19 @@ def custom(
     The rule prints as `custom(name of the function)`, for reading only: a function is
     not text, so it does not parse back.
     """
-    return Rule(Custom(log_g, holds), _region(where), **_known(settings))
+    return Rule(Custom(log_g, holds), _region(where), **_checked(settings))
 
 
-def _known(settings: Settings) -> Settings:
-    """The settings, all of which there are."""
+def _checked(settings: Settings) -> Settings:
+    """Return the settings, or raise an error for one that does not exist."""
     names = list(Settings.__annotations__)
     for name in settings:
         if name in names:
             continue
-        near = " In Python both are one: `tau=(30, 2)`." if name[:3] == "tau" else ""
+        hint = " In Python both are one: `tau=(30, 2)`." if name[:3] == "tau" else ""
         raise SettingError(
-            f"`{shorten(name)}` is no setting of a rule."
-            f"{near or suggest(name, names)} There are {', '.join(names)}."
+            f"`{shorten(name)}` is not a setting of a rule."
+            f"{hint or suggest(name, names)} The settings are {', '.join(names)}."
         )
     return settings
 

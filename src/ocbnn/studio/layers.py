@@ -23,11 +23,11 @@ def layer_of(bound: BoundRule, seen: Viewport) -> dict[str, Any]:
     drawable = is_curve and bound.mentions("output") == [seen.output]
     if drawable and bound.claim.required is not None:
         view = _along(bound, seen)
-        outline = view.outline(view.breaks)
+        outline = view.outline(view.violates)
         return _layer("forbidden", outline.fill, outline.boundary, "forbidden")
     if drawable and bound.claim.curves:
         view = _along(bound, seen)
-        outline = view.outline(view.agrees)
+        outline = view.outline(view.keeps)
         line = _means(bound, seen)
         return _layer("expected", outline.fill, line, "expected, ±2 sd")
     return _region(bound, seen)

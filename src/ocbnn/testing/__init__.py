@@ -1,4 +1,4 @@
-"""What every algorithm and claim must do, as checks to run on one's own."""
+"""Conformance checks for your own algorithms and claims."""
 
 from ocbnn.testing.algorithms import (
     AlgorithmCheck as AlgorithmCheck,

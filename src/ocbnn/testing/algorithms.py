@@ -1,4 +1,4 @@
-"""Does an algorithm keep its promises? Checked on a posterior known in closed form."""
+"""A conformance check for algorithms, on a posterior known in closed form."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ _STANDARD_ERRORS = 5.0
 
 
 class Pair(NamedTuple):
-    """A position of two arrays, so that nothing may take it for a vector."""
+    """A position of two arrays, so that no code can treat it as a vector."""
 
     first: Any
     rest: Any
@@ -40,7 +40,7 @@ class KnownGaussian(eqx.Module):
 
     @staticmethod
     def covariance() -> Float[np.ndarray, "three three"]:
-        """The truth that draws are held against."""
+        """The true covariance, for comparison with draws."""
         return np.array([[0.5, 0.3, 0.0], [0.3, 0.4, 0.1], [0.0, 0.1, 0.2]])
 
     def shapes(self) -> Pair:
@@ -54,7 +54,7 @@ class KnownGaussian(eqx.Module):
         return Pair(noise[:1], noise[1:])
 
     def split(self, position: Pair) -> tuple[Scalar, Scalar]:
-        """The reference, and what turns it into the normal."""
+        """The reference, and the difference between the normal and the reference."""
         x = jnp.concatenate([position.first, position.rest])
         squares, gap = jnp.sum(x**2), x - self.mean
         reference = -0.5 * squares - 1.5 * jnp.log(2 * jnp.pi)
@@ -66,7 +66,7 @@ class KnownGaussian(eqx.Module):
         return reference + added
 
     def stochastic_logdensity(self, position: Pair, key: RandomKey) -> Scalar:
-        """The same: there are no rows to choose from."""
+        """The exact log density: there are no rows to choose from."""
         return self.logdensity(position)
 
     def parts(self, position: Pair) -> dict[str, Scalar]:
@@ -77,19 +77,18 @@ class KnownGaussian(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class AlgorithmCheck:
-    """What was found. Print it.
+    """The result of a check. Print it.
 
     Attributes
     ----------
     label
         The algorithm.
     ess
-        Smallest effective sample size; the number of draws where they are not a
-        chain.
+        Smallest effective sample size; the number of draws if they are not a chain.
     mean_error
         Largest error of a mean, in standard deviations of the truth.
     spread_error
-        Largest error of a covariance, relative to the truth's widths.
+        Largest error of a covariance, relative to the true standard deviations.
     """
 
     label: str
@@ -113,21 +112,21 @@ def check_algorithm(plan: Plan, *, seed: int = 0, bias: float = 0.0) -> Algorith
     plan
         The algorithm, with settings that suit a small problem.
     seed
-        Decides every random number.
+        The random seed.
     bias
-        Error allowed beyond chance, as a share of the truth's widths. Leave it
-        at zero for an algorithm that is exact in the long run.
+        Error allowed beyond chance, as a share of the true standard deviations. Leave
+        it at zero for an algorithm that is exact in the long run.
 
     Raises
     ------
     InferenceError
-        When a promise is broken, saying which.
+        When a check fails; the message says which.
     """
     target = KnownGaussian()
     _check_functions(plan, target, jax.random.key(seed))
     draws = sample(plan, target, jax.random.key(seed))
-    again = sample(plan, target, jax.random.key(seed), threads=1)
-    if not _equal(draws.positions, again.positions):
+    repeated = sample(plan, target, jax.random.key(seed), threads=1)
+    if not _are_equal(draws.positions, repeated.positions):
         _fail(plan, "the same key gave other draws: use no other source of randomness")
     return _check_moments(plan, target, draws, bias)
 
@@ -135,23 +134,25 @@ def check_algorithm(plan: Plan, *, seed: int = 0, bias: float = 0.0) -> Algorith
 def _check_functions(plan: Plan, target: KnownGaussian, key: RandomKey) -> None:
     algorithm = plan.bind(target)
     key_init, key_step, key_emit = jax.random.split(key, 3)
-    first = algorithm.init(key_init)
-    after, info = algorithm.step(key_step, first)
-    if jax.tree.structure(after) != jax.tree.structure(first) or not all(
+    state = algorithm.init(key_init)
+    next_state, info = algorithm.step(key_step, state)
+    if jax.tree.structure(next_state) != jax.tree.structure(state) or not all(
         a.shape == b.shape and a.dtype == b.dtype
-        for a, b in zip(jax.tree.leaves(after), jax.tree.leaves(first), strict=True)
+        for a, b in zip(
+            jax.tree.leaves(next_state), jax.tree.leaves(state), strict=True
+        )
     ):
         _fail(plan, "`step` must return a state of the same structure and shapes")
     if not hasattr(info, "_asdict"):
         _fail(plan, "`step` must return a named tuple of numbers beside the state")
-    emitted = algorithm.emit(key_emit, after)
-    wanted = [leaf.shape for leaf in jax.tree.leaves(target.shapes())]
-    found = [leaf.shape[1:] for leaf in jax.tree.leaves(emitted)]
-    if found != wanted or not isinstance(emitted, Pair):
+    emitted = algorithm.emit(key_emit, next_state)
+    expected = [leaf.shape for leaf in jax.tree.leaves(target.shapes())]
+    shapes = [leaf.shape[1:] for leaf in jax.tree.leaves(emitted)]
+    if shapes != expected or not isinstance(emitted, Pair):
         _fail(
             plan,
             "`emit` must return positions as `target.shapes()` describes them, stacked "
-            f"along one more axis: expected {wanted} behind it, got {found}",
+            f"along one more axis: expected {expected} behind it, got {shapes}",
         )
 
 
@@ -164,9 +165,9 @@ def _check_moments(
     size = float(np.min(ess_bulk(values))) if ordered else float(len(flat))
     truth = target.covariance()
     width = np.sqrt(np.diag(truth))
-    off = np.abs(flat.mean(axis=0) - np.asarray(target.mean)) / width
-    apart = np.abs(np.cov(flat.T) - truth) / np.outer(width, width)
-    mean_error, spread_error = float(np.max(off)), float(np.max(apart))
+    errors = np.abs(flat.mean(axis=0) - np.asarray(target.mean)) / width
+    differences = np.abs(np.cov(flat.T) - truth) / np.outer(width, width)
+    mean_error, spread_error = float(np.max(errors)), float(np.max(differences))
     chance = _STANDARD_ERRORS / np.sqrt(size)
     if not mean_error < chance + bias:
         _fail(
@@ -183,10 +184,10 @@ def _check_moments(
     return AlgorithmCheck(plan.label, size, mean_error, spread_error)
 
 
-def _equal(one: Any, other: Any) -> bool:
-    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+def _are_equal(left: Any, right: Any) -> bool:
+    pairs = zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
     return all(np.array_equal(a, b) for a, b in pairs)
 
 
-def _fail(plan: Plan, what: str) -> None:
-    raise InferenceError(f"{plan.label} breaks a promise: {what}.")
+def _fail(plan: Plan, reason: str) -> None:
+    raise InferenceError(f"{plan.label} breaks a promise: {reason}.")
