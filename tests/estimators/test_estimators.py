@@ -315,7 +315,7 @@ infinite[3] = np.inf
             RuleError,
             "two rules are called 'a'",
         ),
-        (lambda: regressor(3).fit(X, Y), RuleError, "a rule is made by require"),
+        (lambda: regressor(3).fit(X, Y), RuleError, "a rule must be made by require"),
         (lambda: OCBNNRegressor(rules=3).fit(X, Y), RuleError, "rules must be a rule"),
         (lambda: regressor(noise=-1.0).fit(X, Y), SettingError, "noise must be"),
         (lambda: regressor(hidden=(0,)).fit(X, Y), SettingError, "hidden must be"),

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from ocbnn.core.types import RandomKey
 from ocbnn.posterior import Target
 from ocbnn.priors import RuleTerm
-from ocbnn.priors.refined_terms import felt_fully, with_found, with_reach, with_room
+from ocbnn.priors.refined_terms import full_weight, with_found, with_reach, with_room
 from ocbnn.refinement.rule_search import RuleSearch
 from ocbnn.refinement.settings import Refinement, is_strict
 
@@ -116,7 +116,7 @@ def _weight(search: RuleSearch, target: float, earlier_share: float | None) -> f
     points have not halved the share of draws that break it.
     """
     is_first = earlier_share is None
-    weight = felt_fully(search.term) if is_first else float(search.term.law.weight)
+    weight = full_weight(search.term) if is_first else float(search.term.law.weight)
     initial = _initial_weight(search.term)
     is_stuck = earlier_share is not None and search.share_broken > 0.5 * earlier_share
     if is_strict(search.term.bound) and (search.at_points > target or is_stuck):
