@@ -256,7 +256,7 @@ def test_a_fitted_model_draws_itself_with_its_rules(model):
     classes = OCBNNClassifier(rule, hidden=(5,), inference=STEIN, random_state=0)
     ax = classes.fit(points, labels).plot(along=("x0", "x1"))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x0", "x1")
-    with pytest.raises(SettingError, match="along names the two inputs"):
+    with pytest.raises(SettingError, match="along must name the two inputs"):
         classes.plot(along=("x0",))
 
 
