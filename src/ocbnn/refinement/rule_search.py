@@ -49,7 +49,7 @@ def search_rules(
             key_search,
             starts=refinement.starts,
             steps=refinement.steps,
-            max_draws=max_draws,
+            most=max_draws,
             rows=X,
         )
         test_points = term.many(key_test, refinement.test_points)
