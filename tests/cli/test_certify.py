@@ -107,8 +107,8 @@ def test_whether_the_file_can_be_written_is_seen_before_anything_is_proved(
         ("/", "this is a folder"),
         ("", "this is a folder"),
         (rows.parent / "none" / "c.json", "Make it first: mkdir"),
-        (rows, "is no certificate. Name another one"),
-        (fitted / "out" / "model.ocbnn", "is no certificate. Name another one"),
+        (rows, "is not a certificate. Name another one"),
+        (fitted / "out" / "model.ocbnn", "is not a certificate. Name another one"),
     ):
         shown = ocbnn("certify", fitted / "out", "--out", out)
         assert (shown.code, said in shown.err) == (2, True), shown.err
