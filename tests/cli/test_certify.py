@@ -53,7 +53,7 @@ def test_rows_of_a_table_keep_their_numbers_and_those_left_out_are_named(
     page = " ".join(shown.out.split())
     assert "around 1 of 3 rows" in page
     assert "even with their tolerance: row 1." in page
-    assert "lack an input: row 2." in page
+    assert "because an input is missing: row 2." in page
     assert "Tolerances: x 0.1." in page
     assert "exactly as in the row: colour." in page
     (rule,) = json.loads(out.read_text())["rules"]
