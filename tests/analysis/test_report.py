@@ -105,7 +105,7 @@ def test_particles_report_their_distance_and_no_r_hat():
     assert "rhat_max" not in keys
     with pytest.raises(SettingError, match='kind="progress"'):
         stein.plot_diagnostics("mixing")
-    with pytest.raises(SettingError, match="kept no energies"):
+    with pytest.raises(SettingError, match="did not store the energy"):
         stein.plot_diagnostics("energy")
     assert any("cannot check itself" in advice for advice in report.advice)
     assert report.rules[0].rhat is None

@@ -156,33 +156,39 @@ def _double_counterexample(certificate):
     [
         (_all_hold, "do not prove that it holds"),
         (_smaller_region, "leaves out a part of the region along x"),
-        (_unshown_break, "no input shows that"),
+        (_unshown_break, "without a counterexample"),
         (lambda c: _with_counterexample(c, x=(99.0,)), "does not break it at"),
-        (lambda c: _with_counterexample(c, x=(3.5, 1.0)), "has not all inputs"),
-        (lambda c: _with_counterexample(c, y=(55.0,)), "is said to give"),
-        (lambda c: _with_counterexample(c, place=7), "no input shows that"),
-        (_double_counterexample, "shown twice"),
+        (lambda c: _with_counterexample(c, x=(3.5, 1.0)), "does not have all inputs"),
+        (
+            lambda c: _with_counterexample(c, y=(55.0,)),
+            "outputs of draw .* are listed as .*, and are",
+        ),
+        (lambda c: _with_counterexample(c, place=7), "without a counterexample"),
+        (_double_counterexample, "two counterexamples at one place"),
         (_cut_proof, "has no proof"),
         (
             _only_good_draws,
-            "not those that were asked for, at most 200, .* model's 200",
+            "not the requested ones, at most 200, .* model's 200",
         ),
-        (_as_few_as_asked, "not those that were asked for, at most"),
-        (_twice, "not those that were asked for"),
+        (_as_few_as_asked, "not the requested ones, at most"),
+        (_twice, "not the requested ones"),
         (lambda c: _changed(c, effective=200.0), "number of effective draws"),
         (lambda c: _changed(c, available=199), "number of the model's draws"),
         (lambda c: _changed(c, confidence=0.5), "the confidence"),
-        (lambda c: _changed(c, rule="never harmful"), "asked about 'high'"),
+        (lambda c: _changed(c, rule="never harmful"), "request is about 'high'"),
         (lambda c: _changed(c, text="y >= -9"), "its text"),
         (lambda c: _changed(c, cut=("x",)), "inputs without bounds"),
         (lambda c: _changed(c, is_own=False), "whether it is a rule of the model"),
         (lambda c: _changed(c, is_masked=True), "whether the model masks"),
         (lambda c: _asked(c, is_own=False), "no rule that is called"),
         (lambda c: _asked(c, rule="cap"), "wrong about whether 'cap' is the model's"),
-        (lambda c: _asked(c, draws=0), "makes no sense"),
-        (lambda c: dataclasses.replace(c, verdict=("good",)), "verdict of the fit"),
+        (lambda c: _asked(c, draws=0), "request is not valid"),
+        (
+            lambda c: dataclasses.replace(c, verdict=("good",)),
+            "verdict differs from that of the fit",
+        ),
         (lambda c: dataclasses.replace(c, model="0" * 64), "another model"),
-        (lambda c: dataclasses.replace(c, rules=()), "says nothing about any rule"),
+        (lambda c: dataclasses.replace(c, rules=()), "it has no rule"),
     ],
 )
 def test_a_statement_that_is_not_true_does_not_stand(
@@ -198,7 +204,7 @@ def test_proofs_that_nothing_is_said_about_do_not_stand(model, high):
     rule = high.rules[0]
     broken = next(one for one in rule.draws if (0, one) not in rule.splits)
     extra = _changed(high, splits={**rule.splits, (0, broken): [-1]})
-    with pytest.raises(CertificateError, match="not said to keep it"):
+    with pytest.raises(CertificateError, match="does not list as keeping the rule"):
         ocbnn.verify(extra, model)
 
 
@@ -253,7 +259,7 @@ def _rule_renamed(certificate):
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (_rule_dropped, "asked about 'up', 'cap' and speaks about 'cap'"),
+        (_rule_dropped, "request is about 'up', 'cap', and it certifies 'cap'"),
         (_rule_skipped, "can be proved, and is left out"),
         (_rule_renamed, "no rule that is called 'safe'"),
     ],
@@ -293,10 +299,10 @@ def _other_tolerance(certificate):
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (_without_a_row, "rows are not those that were asked for"),
-        (_renumbered, "rows are not those that were asked for"),
-        (_fewer_left_out, "the rows that were looked at and left out"),
-        (_other_tolerance, "the rows that were looked at and left out"),
+        (_without_a_row, "rows are not the requested ones"),
+        (_renumbered, "rows are not the requested ones"),
+        (_fewer_left_out, "the rows that were examined and left out"),
+        (_other_tolerance, "the rows that were examined and left out"),
         (lambda c: _asked(c, tolerance=(0.06,)), "leaves out a part of the region"),
     ],
 )
@@ -308,13 +314,13 @@ def test_rows_are_those_that_were_asked_for(model, local, forge, message):
 def test_rows_can_be_compared_with_the_table_they_came_from(model, high, local):
     rows = local.asked.rows
     ocbnn.verify(local, model, at=rows)
-    with pytest.raises(CertificateError, match="row 3 is another one in the table"):
+    with pytest.raises(CertificateError, match="row 3 differs from the table's"):
         ocbnn.verify(local, model, at=rows + np.array([[0], [0], [1], [1], [0]]))
-    with pytest.raises(CertificateError, match="of 5 rows, and the table has 4"):
+    with pytest.raises(CertificateError, match="about 5 rows, and the table has 4"):
         ocbnn.verify(local, model, at=rows[:4])
     with pytest.raises(DataError, match="rows of the model's inputs: x"):
         ocbnn.verify(local, model, at=[[1.0, 2.0]])
-    with pytest.raises(SettingError, match="speaks of no rows"):
+    with pytest.raises(SettingError, match="about whole regions, not about rows"):
         ocbnn.verify(high, model, at=rows)
 
 
@@ -334,20 +340,23 @@ def test_a_summary_that_does_not_sum_up_does_not_stand(high, tmp_path, key, valu
     path = _edited(
         high, tmp_path / "c", lambda c: c["rules"][0]["summary"].update({key: value})
     )
-    with pytest.raises(CertificateError, match=f"its summary says .* about '{key}'"):
+    with pytest.raises(CertificateError, match=f"its summary has .* as '{key}'"):
         read(path)
 
 
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda c: c.update(version=2), "format 2, .* Make it anew"),
+        (lambda c: c.update(version=2), "format 2, .* Make a new one"),
         (lambda c: c.update(version=4), "a newer ocbnn wrote it"),
         (lambda c: c.pop("version"), "lacks 'version'"),
         (lambda c: c.update(note="approved"), "has 'note', which no certificate has"),
         (lambda c: c["rules"][0].pop("splits"), "lacks 'rules.0.splits'"),
-        (lambda c: c["rules"][0].update(draws="ab"), "at 'rules.0.draws' cannot stand"),
-        (lambda c: c["rules"][0].update(status=["q"]), "do not fit together"),
+        (
+            lambda c: c["rules"][0].update(draws="ab"),
+            "value of 'rules.0.draws' is not valid",
+        ),
+        (lambda c: c["rules"][0].update(status=["q"]), "its values are not consistent"),
     ],
 )
 def test_a_file_that_is_none_is_refused_in_words(high, tmp_path, edit, message):
@@ -358,10 +367,10 @@ def test_a_file_that_is_none_is_refused_in_words(high, tmp_path, edit, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not written in JSON, or is cut short"),
-        (b'{"kind": ', "not written in JSON, or is cut short"),
-        (b"[1, 2]", "it is JSON, but no object"),
-        (b"\xff\xfe", "it is no text"),
+        (b"", "it is not JSON, or incomplete"),
+        (b'{"kind": ', "it is not JSON, or incomplete"),
+        (b"[1, 2]", "it is JSON, but not an object"),
+        (b"\xff\xfe", "it is not a text file"),
     ],
 )
 def test_a_file_that_is_no_json_is_refused_in_words(tmp_path, content, message):
@@ -375,7 +384,7 @@ def test_a_file_that_is_no_json_is_refused_in_words(tmp_path, content, message):
 
 def test_where_no_file_can_be_written_is_said(high, tmp_path):
     (tmp_path / "model.ocbnn").write_text("hours of work")
-    with pytest.raises(StorageError, match="there already, and is no certificate"):
+    with pytest.raises(StorageError, match="exists and is not a certificate"):
         high.save(tmp_path / "model.ocbnn")
     high.save(tmp_path / "twice.json")
     high.save(tmp_path / "twice.json")

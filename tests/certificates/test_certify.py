@@ -140,9 +140,9 @@ def test_rows_are_certified_with_a_tolerance(model):
     ("asked", "message"),
     [
         ({"at": [[1.0]]}, "at and tolerance belong together"),
-        ({"rule": "up", "at": [[1.0]], "tolerance": {"z": 1}}, "which is no input: x"),
+        ({"rule": "up", "at": [[1.0]], "tolerance": {"z": 1}}, "which is not an input: x"),
         ({"rule": "up", "at": [[1.0]], "tolerance": -1}, "zero or more"),
-        ({"rule": "cap", "within": {"q": (0, 1)}}, "which is no input: x"),
+        ({"rule": "cap", "within": {"q": (0, 1)}}, "which is not an input: x"),
         ({"rule": "cap", "within": {"x": (3, 1)}}, "leave nothing of the region"),
         ({"rule": "up", "within": {"x": (5, 6)}}, "leave nothing of the region"),
         ({"rule": "cap", "within": {"x": 5}}, "must be two finite numbers, got 5"),
@@ -190,7 +190,7 @@ def test_draws_are_worth_no_more_than_were_looked_at(model):
     assert one.effective == 1
     assert one.probability <= 0.05 + 1e-9
     page = " ".join(str(one).split())
-    assert "Looked at 1 of the model's 200 draws" in page
+    assert "Examined 1 of the model's 200 draws" in page
     assert "from 1 effective draw)" in page
 
 
@@ -210,11 +210,11 @@ def test_a_part_of_a_region_is_called_a_part(model):
 
 def test_the_page_says_what_was_asked_and_how_good_the_fit_is(model, high):
     page = " ".join(str(high).split())
-    assert "which was given as text and need not be the model's" in page
+    assert "given as text, which the model may not have" in page
     assert f"The verdict of the fit is {model.verdict_.status!r}." in page
     assert high.to_dict()["verdict"] == model.verdict_.status
     named = " ".join(str(ocbnn.certify(model, "up", draws=8)).split())
-    assert "Asked about rule 'up' alone; the model may have others." in named
+    assert "About rule 'up' only; the model may have others." in named
     assert "given as text" not in named
 
 

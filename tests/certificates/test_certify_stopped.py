@@ -45,7 +45,7 @@ class Watch(Quiet):
 def small_steps(monkeypatch):
     """A word after every chunk of 16 boxes."""
     monkeypatch.setattr("ocbnn.proofs.search._CHUNKS", 1)
-    monkeypatch.setattr("ocbnn.proofs.prover._MOST", 16)
+    monkeypatch.setattr("ocbnn.proofs.prover._MAX_CHUNK", 16)
 
 
 def test_progress_counts_every_draw_once(model, small_steps):
@@ -108,7 +108,7 @@ def test_what_was_not_decided_cannot_be_made_decided_in_the_file(
     letters = "".join({1: "h", -1: "b", 0: "u"}[int(one)] for one in rule.status[0])
     assert "u" in letters
     path.write_text(path.read_text().replace(letters, letters.replace("u", "h")))
-    with pytest.raises(CertificateError, match="does not stand"):
+    with pytest.raises(CertificateError, match="is not valid"):
         ocbnn.verify(path, model)
 
 
@@ -119,7 +119,7 @@ def test_some_draws_are_looked_at_unless_all_are_asked_for(model):
     few = ocbnn.certify(model, "up", draws=50)["up"]
     assert (len(few.draws), few.available) == (50, 200)
     page = " ".join(str(few).split())
-    assert "Looked at 50 of the model's 200 draws, evenly chosen." in page
+    assert "Examined 50 of the model's 200 draws, evenly chosen." in page
     assert 'ask for all draws: draws="all".' in page
     assert "ask for all draws" not in str(rule_certificate)
     command = " ".join(few.to_text(on_command_line("model.ocbnn")).split())

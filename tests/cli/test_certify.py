@@ -53,7 +53,7 @@ def test_rows_of_a_table_keep_their_numbers_and_those_left_out_are_named(
     page = " ".join(result.out.split())
     assert "around 1 of 3 rows" in page
     assert "even with their tolerance: row 1." in page
-    assert "lack an input: row 2." in page
+    assert "because an input is missing: row 2." in page
     assert "Tolerances: x 0.1." in page
     assert "exactly as in the row: colour." in page
     (rule,) = json.loads(out.read_text())["rules"]
@@ -107,8 +107,8 @@ def test_whether_the_file_can_be_written_is_seen_before_anything_is_proved(
         ("/", "this is a folder"),
         ("", "this is a folder"),
         (rows.parent / "none" / "c.json", "Make it first: mkdir"),
-        (rows, "is no certificate. Name another one"),
-        (fitted / "out" / "model.ocbnn", "is no certificate. Name another one"),
+        (rows, "is not a certificate. Name another one"),
+        (fitted / "out" / "model.ocbnn", "is not a certificate. Name another one"),
     ):
         result = ocbnn("certify", fitted / "out", "--out", out)
         assert (result.code, said in result.err) == (2, True), result.err

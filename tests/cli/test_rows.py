@@ -37,7 +37,7 @@ def test_rows_that_break_a_hard_rule_are_those_of_the_table(tmp_path, ocbnn, stu
     (tmp_path / "study.toml").write_text(study)
     result = ocbnn("fit", tmp_path / "study.toml", "--out", tmp_path / "out")
     assert result.code == 1
-    (named,) = re.findall(r"no output can: row ([\d, ]+)\. Mend", result.err)
+    (named,) = re.findall(r"no exceptions: row ([\d, ]+)\. Correct", result.err)
     rows = [int(number) for number in named.split(", ")]
     observed = outputs(tmp_path / "rows.csv")
     # The fourth row is left out, and a quarter of the others is held out.

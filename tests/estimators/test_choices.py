@@ -64,7 +64,7 @@ def test_points_that_walk_stay_what_they_chose(model):
     term = with_reach(model.target_.rules[0], 4)
     weights = jax.tree.map(lambda a: a[0], model.fitted_.predictive.draws.weights)
     function = lambda x: model.fitted_.predictive.network.apply(weights, x)
-    arrived = term.felt_at(term.points, function)
+    arrived = term.evaluation_points(term.points, function)
     assert not np.allclose(arrived[:, 0], term.points[:, 0])
     assert np.allclose(arrived[:, 1:], term.points[:, 1:], atol=1e-6)
 
@@ -177,7 +177,9 @@ def test_points_of_ones_own_must_choose(model):
     rule = ocbnn.require(
         ocbnn.outputs("y") >= 0, where=ocbnn.inputs("x").between(3, 4), sampler=point
     )
-    with pytest.raises(RegionError, match="do not choose one of each category"):
+    with pytest.raises(
+        RegionError, match="do not choose exactly one level of each category"
+    ):
         make_term(bind(rule, model.schema_), jax.random.key(0))
 
 

@@ -256,7 +256,7 @@ def test_a_fitted_model_draws_itself_with_its_rules(model):
     classes = OCBNNClassifier(rule, hidden=(5,), inference=STEIN, random_state=0)
     ax = classes.fit(points, labels).plot(along=("x0", "x1"))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x0", "x1")
-    with pytest.raises(SettingError, match="along names the two inputs"):
+    with pytest.raises(SettingError, match="along must name the two inputs"):
         classes.plot(along=("x0",))
 
 
@@ -315,7 +315,7 @@ infinite[3] = np.inf
             RuleError,
             "two rules are called 'a'",
         ),
-        (lambda: regressor(3).fit(X, Y), RuleError, "a rule is made by require"),
+        (lambda: regressor(3).fit(X, Y), RuleError, "a rule must be made by require"),
         (lambda: OCBNNRegressor(rules=3).fit(X, Y), RuleError, "rules must be a rule"),
         (lambda: regressor(noise=-1.0).fit(X, Y), SettingError, "noise must be"),
         (lambda: regressor(hidden=(0,)).fit(X, Y), SettingError, "hidden must be"),

@@ -57,7 +57,7 @@ def test_the_check_counts_draws_whose_slopes_break_the_rule(follows):
     assert check.violation < 0.01
     assert check.prediction_violation == 0.0
     assert (check.rows_in_region, check.data_violation) == (12, None)
-    assert "rows of data have not" in check.remark
+    assert "rows of data do not" in check.remark
 
 
 def test_slopes_of_draws_are_exact_and_in_a_persons_units(follows):

@@ -58,7 +58,7 @@ def test_what_was_held_reads_as_sentences_and_as_plain_values():
     rules = (HardRuleEntry("low", "conditioned", 0.25, 4096),)
     record = HardRuleRecord(rules, 400, 100, 80.0, -np.inf, "alike", 100)
     assert str(record) == (
-        "100 of 400 draws keep the hard rules. All of these answer, with the same "
+        "100 of 400 draws keep the hard rules. All of these are used, with the same "
         "weight.\n"
         "low: 25.0% of draws keep it by themselves at each of 4,096 inputs"
     )

@@ -95,7 +95,7 @@ def test_a_custom_rule_has_no_worst_input():
     x = inputs("x0")
     own = custom(lambda xs, ys: jnp.sum(ys), where=x.between(0, 1), sampler="like-data")
     term = term_of(own, LINE, rows=np.full((3, 2), 0.5))
-    with pytest.raises(RuleError, match="no notion of being broken"):
+    with pytest.raises(RuleError, match="does not say which outputs keep it"):
         find_worst(predictive(), term, jax.random.key(1))
 
 

@@ -58,7 +58,7 @@ def test_points_arrive_where_the_same_walk_in_numpy_does(region, inside, float64
     starts = np.array([x for x in XS if inside(x)])
     assert len(starts) > 6
     term = with_reach(term_of(f"{region} y0 <= 0.4"), 4)
-    result = np.asarray(term.felt_at(jnp.asarray(starts), function))
+    result = np.asarray(term.evaluation_points(jnp.asarray(starts), function))
     expected = np.array([walked(x, 4, inside) for x in starts])
     np.testing.assert_allclose(result, expected, atol=1e-12)
     assert (np.abs(result - starts).max(axis=1) > 0.05).mean() > 0.5
@@ -72,7 +72,7 @@ def test_a_rule_is_felt_where_its_points_arrive_and_so_is_its_slope(float64):
     target = Target(network, prior, noise, (term,))
     position = target.initial(jax.random.key(4))
     single = lambda x: network.apply(position.weights, x)
-    places = term.felt_at(term.points, single)
+    places = term.evaluation_points(term.points, single)
     values = np.asarray(jax.vmap(single)(places), float)[:, 0]
     expected = -0.5 * (np.maximum(0.06 - (0.1 - values), 0) ** 2).sum() / 0.03**2
     assert expected < -1
@@ -96,7 +96,11 @@ def test_a_violation_between_points_is_felt(float64):
     away = np.abs(np.asarray(term.points) - [0.3, 1.1]).max(axis=1) > 0.15
     points = term.points[away]
     cost = lambda one: (
-        -float(one.log_g(xs := one.felt_at(points, bump), jax.vmap(bump)(xs), bump))
+        -float(
+            one.log_g(
+                xs := one.evaluation_points(points, bump), jax.vmap(bump)(xs), bump
+            )
+        )
     )
     assert cost(term) < 0.1
     assert cost(with_reach(term, 6)) > 1.0
@@ -105,4 +109,4 @@ def test_a_violation_between_points_is_felt(float64):
 def test_what_has_no_edge_stays_where_it_is():
     expected = term_of(f"{BOX} y0 ~ Normal(0, 1)")
     assert with_reach(expected, 3).reach is None
-    assert expected.felt_at(expected.points, function) is expected.points
+    assert expected.evaluation_points(expected.points, function) is expected.points

@@ -131,7 +131,7 @@ def test_boxes_of_a_proof_cover_the_whole():
     assert np.isclose(np.prod(highs - lows, axis=1).sum(), 2.0)
     assert lows.tolist() == [[0.0, 0.0], [0.0, 1.0], [0.5, 0.0]]
     for wrong in ([], [0, -1], [-1, -1], [5, -1, -1]):
-        with pytest.raises(ValueError, match="divisions of a box"):
+        with pytest.raises(ValueError, match="its splits"):
             leaves(wrong, low, high)
 
 

@@ -87,7 +87,7 @@ def test_a_file_that_does_not_say_which_draws_answer_is_refused(model, tmp_path)
         ocbnn.load(tmp_path / "n.ocbnn")
     arrays = {**bundle.arrays, "held/kept": np.array([0, 10**6])}
     write_bundle(tmp_path / "o.ocbnn", bundle.document, arrays)
-    with pytest.raises(StorageError, match="names draws that are not there"):
+    with pytest.raises(StorageError, match="names draws that do not exist"):
         ocbnn.load(tmp_path / "o.ocbnn")
 
 
@@ -116,7 +116,7 @@ def test_data_that_break_a_hard_rule_are_refused_by_name():
         regressor(rule).fit(table, Y)
     labels = np.where(X[:, 0] > -1.9, "high", "low")
     labels[-1] = "low"
-    said = r"'safe'.*row 19 \(counted from 0\)\. Mend.*strength=firm"
+    said = r"'safe'.*row 19 \(counted from 0\)\. Correct.*strength=firm"
     with pytest.raises(DataError, match=said):
         OCBNNClassifier(CLASS, hidden=(3,), inference=SPREAD).fit(X, labels)
 
@@ -133,13 +133,13 @@ def test_rows_in_files_are_judged_block_by_block(tmp_path):
     rules = [
         bind("y in {low} [strength=hard]", Schema(("x",), ("y",), ("high", "low")))
     ]
-    with pytest.raises(DataError, match=r"19 \(counted from 0\)\. Mend"):
+    with pytest.raises(DataError, match=r"19 \(counted from 0\)\. Correct"):
         refuse_rows(rules, stream.blocks(), None)
 
 
 def test_too_few_draws_are_refused_with_numbers_and_the_model_is_not_fitted():
     model = regressor("wing: if 3 <= x <= 4 then y > 50 [strength=hard]")
-    with pytest.raises(InferenceError, match=r"0 of 60, as good as 0\.0 of equal"):
+    with pytest.raises(InferenceError, match=r"0 of 60, worth 0\.0 of equal"):
         model.fit(X, Y)
     with pytest.raises(NotFittedError):
         model.predict(NEW)

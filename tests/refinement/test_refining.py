@@ -15,7 +15,7 @@ from ocbnn.metrics.worst import Worst, draws_broken_at
 from ocbnn.networks import MLP
 from ocbnn.posterior import GaussianNoise, Target
 from ocbnn.priors import WeightPrior
-from ocbnn.priors.refined_terms import felt_fully, with_found, with_room, without_room
+from ocbnn.priors.refined_terms import full_weight, with_found, with_room, without_room
 from ocbnn.refinement.added_points import _weight, spread_out, with_rooms
 from ocbnn.refinement.record import RefinementRecord
 from ocbnn.refinement.rounds import shorter
@@ -148,7 +148,7 @@ def test_found_points_cost_what_a_rules_own_do_and_take_nothing_from_them():
     roomy = with_room(term, 4, jax.random.key(0))
     assert (roomy.count, roomy.found) == (8, 4)
     assert log_g(roomy, xs, ys) == pytest.approx(log_g(term, xs, ys))
-    full = with_found(roomy, slice(0, 2), xs[:2], felt_fully(roomy))
+    full = with_found(roomy, slice(0, 2), xs[:2], full_weight(roomy))
     np.testing.assert_allclose(full.points[4:6], xs[:2], rtol=1e-6)
     apart = log_g(term, xs[:4], ys[:4]) + log_g(term, xs[4:], ys[4:])
     assert log_g(full, xs, ys) == pytest.approx(apart, rel=1e-5)
@@ -164,7 +164,7 @@ def test_an_expectation_counts_as_before_until_points_are_found():
     xs, ys = (np.concatenate([one[:4], one[:4]]) for one in some_values(4))
     roomy = with_room(term, 4, jax.random.key(0))
     assert log_g(roomy, xs, ys) == pytest.approx(log_g(term, xs[:4], ys[:4]), rel=1e-5)
-    assert felt_fully(roomy) == pytest.approx(1.0)
+    assert full_weight(roomy) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

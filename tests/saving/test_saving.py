@@ -287,7 +287,7 @@ def test_only_models_are_replaced(model, tmp_path):
     model.save(tmp_path / "m", data=False)
     assert read_bundle(tmp_path / "m").document["data"] is False
     write_bundle(tmp_path / "c", {"kind": "something else"}, {})
-    with pytest.raises(StorageError, match="other than a model"):
+    with pytest.raises(StorageError, match="is not a model, so it is not replaced"):
         model.save(tmp_path / "c")
     with pytest.raises(StorageError, match="but not a model"):
         ocbnn.load(tmp_path / "c")
@@ -422,7 +422,7 @@ def test_numbers_that_are_none_are_refused_when_a_model_is_loaded(
         array = bundle.arrays[name].copy()
         array.flat[-1] = wrong
         write_bundle(tmp_path / "m", bundle.document, {**bundle.arrays, name: array})
-        with pytest.raises(StorageError, match=f"array {name!r} holds what is no fin"):
+        with pytest.raises(StorageError, match=f"array {name!r} has NaN or infinity"):
             ocbnn.load(tmp_path / "m")
 
 
@@ -432,7 +432,7 @@ def test_scales_of_units_are_above_zero(model, tmp_path):
     for name in ("units/x_scale", "units/y_scale"):
         changed = {**bundle.arrays, name: np.zeros_like(bundle.arrays[name])}
         write_bundle(tmp_path / "m", bundle.document, changed)
-        with pytest.raises(StorageError, match="not all above zero"):
+        with pytest.raises(StorageError, match="must all be above zero"):
             ocbnn.load(tmp_path / "m")
 
 

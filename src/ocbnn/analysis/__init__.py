@@ -1,4 +1,4 @@
-"""What a fitted model says of itself: report, explanation, conflicts, pictures."""
+"""Analyses of a fitted model: report, explanation, conflicts, checks and plots."""
 
 from ocbnn.analysis.checks import check_rules as check_rules
 from ocbnn.analysis.conflict import conflicts as conflicts

@@ -15,7 +15,7 @@ from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import LOOKED_AT, bind_rules
 from ocbnn.rules import BoundRule, Rule
 
-# Draws whose functions are looked at.
+# How many draws are checked, at most.
 _DRAWS = 1000
 
 
@@ -34,20 +34,20 @@ def check_rules(
     model
         A fitted model.
     points
-        How many points of each region to look at.
+        How many points of each region to check.
     X
-        Rows to look at instead of the training data.
+        Rows to check instead of the training data.
     y
-        What was observed there, if it was.
+        Their observed outputs, if known.
     rules
-        Rules to ask about instead of the model's own, whether it was fitted with
-        them or not: text or rules, one or a list, or another fitted model, whose
-        rules are meant.
+        Rules to check instead of the model's own, whether it was fitted with them or
+        not: text or rules, one or a list, or another fitted model, whose rules are
+        then checked.
 
     Raises
     ------
     RuleError
-        When a rule cannot be checked, or means nothing for these columns.
+        When a rule cannot be checked, or does not fit these columns.
     SettingError
         When the other model has other columns.
     """
@@ -58,7 +58,7 @@ def check_rules(
         observed = None if y is None else model.observed(y)
     return [
         _check_rule(model, term, points, rows, observed)
-        for term in _asked_terms(model, rules)
+        for term in _terms_to_check(model, rules)
     ]
 
 
@@ -69,15 +69,15 @@ def log_density_parts(model: FittedModel, draws: int = 200) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in shares.items()}
 
 
-def _asked_terms(model: FittedModel, rules: Any) -> list[RuleTerm]:
-    """The rules that are asked about, with their points."""
+def _terms_to_check(model: FittedModel, rules: Any) -> list[RuleTerm]:
+    """The rules to check, with their points."""
     if rules is None or isinstance(rules, FittedModel):
-        whose = model if rules is None else rules
-        refuse_other_columns(model.schema, whose.schema)
-        return [whose.term(bound) for bound in whose.placed(whose.checkable_rules)]
+        owner = model if rules is None else rules
+        refuse_other_columns(model.schema, owner.schema)
+        return [owner.term(bound) for bound in owner.placed(owner.checkable_rules)]
     given = [rules] if isinstance(rules, (str, Rule, BoundRule)) else rules
     if isinstance(given, Sequence):
-        given = [one.rule if isinstance(one, BoundRule) else one for one in given]
+        given = [rule.rule if isinstance(rule, BoundRule) else rule for rule in given]
     own = {term.bound: term for term in model.target.rules}
     terms = []
     for bound in bind_rules(given, model.schema):
@@ -86,7 +86,7 @@ def _asked_terms(model: FittedModel, rules: Any) -> list[RuleTerm]:
                 f"rule {bound.name!r} does not say which outputs keep it, so it cannot "
                 "be checked. Write custom(log_g, holds=...)."
             )
-        # One by one, because rules that contradict each other may both be asked about.
+        # One by one, because rules that contradict each other may both be checked.
         terms.append(own.get(bound) or model.proposed((bound,))[0])
     return terms
 
@@ -99,10 +99,10 @@ def _check_rule(
     observed: np.ndarray | None,
 ) -> RuleCheck:
     bound = term.bound
-    # More points than the rule was felt at, and none of those.
+    # Fresh points: a rule may hold at its own points and not between them.
     xs = term.many(jax.random.key(LOOKED_AT), count)
     if bound.rule.held == "hard":
-        # What is promised is promised inside, not a rounding error outside.
+        # Rounding may put points just outside of the region, where nothing is claimed.
         xs = xs[bound.applies(xs)] if bound.applies(xs).any() else xs
     return check_rule(
         bound,

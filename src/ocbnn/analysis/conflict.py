@@ -1,4 +1,4 @@
-"""Which rules pull against the data, how hard, and at which rows; in words."""
+"""Which rules pull against the data, how strongly, and at which rows, in words."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -43,20 +43,20 @@ from ocbnn.predictive.pointwise import log_parts, pointwise_log_likelihood
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import bind_rules
 
-# A change of log likelihood that is nothing beside its own error, or next to nothing.
+# A change of log likelihood counts if it exceeds both of these: standard errors, nats.
 _SIGMAS, _SMALL = 2.0, 1.0
 # A log Bayes factor that is commonly called strong: odds of twenty to one.
 _STRONG = 3.0
-# Log likelihoods held at a time, (draws, rows).
-_ROOM = 2**25
-_MOST_LOSING = 5
-# A drop in one row's log likelihood that is worth a person's look.
-_DROP = 0.5
+# Log likelihoods in memory at a time, draws times rows.
+_MAX_VALUES = 2**25
+_MAX_LOSING = 5
+# The least drop in a row's log likelihood that is reported.
+_LEAST_DROP = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
 class HeldOut:
-    """Log likelihood of held-out rows with the rule, less the same without it.
+    """Log likelihood of held-out rows with the rule, minus the same without it.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class HeldOut:
     how
         "reweighted" from one fit, or "refitted" with and without the rule.
     rough
-        The share of rows at which leaving them out is not to be trusted.
+        The share of rows whose leave-one-out estimates cannot be trusted.
     """
 
     change: float
@@ -82,20 +82,20 @@ class HeldOut:
 
     @property
     def is_better(self) -> bool:
-        """Whether they are clearly better."""
+        """Whether predictions are clearly better with the rule."""
         return self.change > max(_SIGMAS * self.error, _SMALL)
 
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """Log Bayes factor of the rule: how much better the data are foretold with it.
+    """Log Bayes factor of the rule: how much better it makes the data's evidence.
 
     Attributes
     ----------
     log_bayes_factor
         log p(D | with the rule) - log p(D | without it).
     error
-        Its Monte Carlo standard deviation, from how populations differ.
+        Its Monte Carlo standard deviation, from differences between populations.
     """
 
     log_bayes_factor: float
@@ -103,46 +103,47 @@ class Evidence:
 
     @property
     def is_against(self) -> bool:
-        """Whether the data speak clearly against the rule."""
+        """Whether the data are clearly against the rule."""
         return -self.log_bayes_factor > max(_SIGMAS * self.error, _STRONG)
 
 
 @dataclasses.dataclass(frozen=True)
 class RuleConflict:
-    """How one rule and the data get on.
+    """How well one rule agrees with the data.
 
     Attributes
     ----------
     rule
         The rule's name.
     claim
-        What it says.
+        Its claim.
     is_fitted
-        Whether the model was fitted with it; else it is only proposed.
+        Whether the model was fitted with it; otherwise it is only proposed.
     log_g
         Mean over the draws of its share of the log density.
     best
-        The most that share can be; what the best draw has, where no one knows.
+        The largest value of that share; the best draw's, if the largest is unknown.
     log_likelihood
-        The data's own share.
+        The data's share of the log density.
     rows_in_region
-        How many data rows the rule speaks about; None for custom rules
+        How many data rows the rule applies to; None for custom rules
         and for rules about slopes, which no row can break.
     against
         Rows whose observation breaks it by more than twice the noise's
-        standard deviation; of classes, those that the fit hardly expects.
+        standard deviation; for classes, those to which the fit gives little
+        probability.
     within_noise
         Rows whose observation breaks it by no more than that.
     losing
-        Rows whose log likelihood drops most under it, worst first.
+        Rows whose log likelihood drops most because of it, worst first.
     pareto_k
-        Of the weights that take it out of the draws, or into them.
+        Pareto k of the weights that remove it from the draws, or add it.
     is_reweighted
         Whether those weights can be trusted.
     held_out
-        What it does to predictions of held-out rows; None when unknown.
+        Its effect on predictions of held-out rows; None when unknown.
     evidence
-        Its log Bayes factor, if asked for.
+        Its log Bayes factor, if requested.
     is_class
         Whether the output is a class, which has no noise.
     """
@@ -199,15 +200,15 @@ class RuleConflict:
             yield f"{name}: no row contradicts it{noise}."
         if self.rows_in_region == 0:
             yield (
-                "No data row lies in its region, so data can contradict it only from "
-                "outside."
+                "No data row lies in its region, so only rows outside of it can "
+                "contradict it."
             )
         elif self.rows_in_region and not self.against and not self.within_noise:
             count = self.rows_in_region
             yield f"All {count} rows in its region keep it."
         if self.within_noise:
-            few = self.within_noise
-            yield f"{say_noise(few)} ({say_values(few)}, {claim})."
+            rows = self.within_noise
+            yield f"{say_noise(rows)} ({say_values(rows)}, {claim})."
         yield from say_missed([*self.against, *self.within_noise])
 
     def _price(self) -> str:
@@ -235,8 +236,8 @@ class RuleConflict:
             )
         if held_out.rough > 0.1:
             yield (
-                f"That is rough: at {held_out.rough:.0%} of rows leaving one out "
-                "changes too much to be told from the draws (Pareto k)."
+                f"This is rough: for {held_out.rough:.0%} of rows, the draws cannot "
+                "tell what leaving the row out would change (Pareto k)."
             )
         if self.losing:
             drops = listing((f"{row.drop:.2g}" for row in self.losing if row.drop), 6)
@@ -256,7 +257,7 @@ class RuleConflict:
 
 @dataclasses.dataclass(frozen=True)
 class ConflictReport(RulePages[RuleConflict]):
-    """How each rule gets on with the data. Print it, or go through it rule by rule."""
+    """How well each rule agrees with the data. Print it, or iterate over its rules."""
 
     rules: tuple[RuleConflict, ...]
 
@@ -293,16 +294,16 @@ def conflicts(
     evidence: bool | SMC = False,
     progress: object = "auto",
 ) -> ConflictReport:
-    """Set every rule of a fitted model, and some proposed ones, against its data.
+    """Compare every rule of a fitted model, and proposed ones, with its data.
 
     Parameters
     ----------
     model
         A fitted model.
     extra
-        Rules to try out that it was not fitted with.
+        Proposed rules, which the model was not fitted with.
     refit
-        Fit once more for every rule, with or without it.
+        Fit again for every rule: without it, or with it if it is proposed.
     evidence
         Estimate each rule's Bayes factor: True, or an `SMC` plan.
     progress
@@ -310,28 +311,36 @@ def conflicts(
     """
     model.refuse_projected("conflicts")
     model.need_all_rows("conflicts")
-    whole = _with_proposed(model, extra)
-    most = max(200, _ROOM // max(1, len(model.rows.X)))
-    positions = model.draws.thinned(most)
+    target = _with_proposed(model, extra)
+    max_draws = max(200, _MAX_VALUES // max(1, len(model.rows.X)))
+    positions = model.draws.thinned(max_draws)
     logs = pointwise_log_likelihood(model.target, positions)
-    parts = log_parts(whole, positions)
-    here = leave_one_out(logs)
+    parts = log_parts(target, positions)
+    left_out = leave_one_out(logs)
     reports = []
-    for index, term in enumerate(whole.rules):
+    for index, term in enumerate(target.rules):
         is_fitted = index < len(model.target.rules)
-        other = _other(model.target, term, is_fitted)
+        alternative = _alternative(model.target, term, is_fitted)
         log_g = parts[f"rule {term.bound.name!r}"]
-        side = _Side(model, term, is_fitted, logs, log_g, here)
+        comparison = _RuleComparison(model, term, is_fitted, logs, log_g, left_out)
         key_fit, key_evidence = second_keys(model, index)
         refitted = None
         if refit and is_fitted:
-            refitted = _rows_of(model, other, refit_without(model, term, progress))
+            refitted = _rows_of(
+                model, alternative, refit_without(model, term, progress)
+            )
         elif refit:
-            again = sample(model.draws.plan, other, key_fit, progress=progress)
-            refitted = _rows_of(model, other, again.whole())
-        conflict = side.conflict(parts["data"], refitted)
+            refit_draws = sample(
+                model.draws.plan, alternative, key_fit, progress=progress
+            )
+            refitted = _rows_of(model, alternative, refit_draws.whole())
+        conflict = comparison.conflict(parts["data"], refitted)
         if evidence:
-            pair = (model.target, other) if is_fitted else (other, model.target)
+            pair = (
+                (model.target, alternative)
+                if is_fitted
+                else (alternative, model.target)
+            )
             plan = evidence if isinstance(evidence, SMC) else SMC()
             factor = _evidence(*pair, plan, key_evidence, progress)
             conflict = dataclasses.replace(conflict, evidence=factor)
@@ -340,8 +349,8 @@ def conflicts(
 
 
 @dataclasses.dataclass(frozen=True)
-class _Side:
-    """One rule and what the draws say about it and about every row."""
+class _RuleComparison:
+    """One rule, and the log densities of the rule and of every row for each draw."""
 
     model: FittedModel
     term: RuleTerm
@@ -352,20 +361,20 @@ class _Side:
 
     def conflict(self, data: np.ndarray, refitted: np.ndarray | None) -> RuleConflict:
         bound, size = self.term.bound, len(self.log_g)
-        there = self._without() if self.is_fitted else self._with()
+        weights = self._without() if self.is_fitted else self._with()
         held_out, drops = None, None
         even = np.full(size, -np.log(size))
-        here = log_density_of_rows(self.log_likelihood, even)
+        current = log_density_of_rows(self.log_likelihood, even)
         if refitted is not None:
-            others = np.full(len(refitted), -np.log(len(refitted)))
-            away = log_density_of_rows(refitted, others)
+            even_refitted = np.full(len(refitted), -np.log(len(refitted)))
+            alternative = log_density_of_rows(refitted, even_refitted)
             held_out = self._held_out(leave_one_out(refitted), "refitted")
-            drops = away - here
-        elif there.is_trusted:
-            away = log_density_of_rows(self.log_likelihood, there.log_weights)
-            weighted = leave_one_out(self.log_likelihood, there.log_weights)
+            drops = alternative - current
+        elif weights.is_trusted:
+            alternative = log_density_of_rows(self.log_likelihood, weights.log_weights)
+            weighted = leave_one_out(self.log_likelihood, weights.log_weights)
             held_out = self._held_out(weighted, "reweighted")
-            drops = away - here
+            drops = alternative - current
         if drops is not None and not self.is_fitted:
             drops = -drops
         rows = contradicting_rows(self.model, bound, drops, is_fitted=self.is_fitted)
@@ -380,8 +389,8 @@ class _Side:
             against=tuple(row for row in rows if not row.is_noise),
             within_noise=tuple(row for row in rows if row.is_noise),
             losing=self._losing(drops),
-            pareto_k=there.pareto_k,
-            is_reweighted=there.is_trusted,
+            pareto_k=weights.pareto_k,
+            is_reweighted=weights.is_trusted,
             held_out=held_out,
             is_class=bound.schema.classes is not None,
         )
@@ -390,48 +399,50 @@ class _Side:
         return removal(self.term, self.log_g)
 
     def _with(self) -> RemovalWeights:
-        # What is added only takes from the draws, so the weights' tail tells all.
-        found = smooth(self.log_g)
+        # Adding a rule only removes functions, so the tail of the weights is enough.
+        smoothed = smooth(self.log_g)
         limit = trust_limit(len(self.log_g))
         return RemovalWeights(
-            found.log_weights, found.pareto_k, found.pareto_k <= limit
+            smoothed.log_weights, smoothed.pareto_k, smoothed.pareto_k <= limit
         )
 
-    def _held_out(self, away: LeaveOneOut, how: str) -> HeldOut:
-        here = self.left_out
-        change = here.rows - away.rows if self.is_fitted else away.rows - here.rows
+    def _held_out(self, other: LeaveOneOut, how: str) -> HeldOut:
+        fitted = self.left_out
+        change = (
+            fitted.rows - other.rows if self.is_fitted else other.rows - fitted.rows
+        )
         limit = trust_limit(len(self.log_g))
         error = np.sqrt(len(change) * change.var())
-        rough = np.mean((here.pareto_k > limit) | (away.pareto_k > limit))
+        rough = np.mean((fitted.pareto_k > limit) | (other.pareto_k > limit))
         return HeldOut(float(change.sum()), float(error), how, float(rough))
 
     def _losing(self, drops: np.ndarray | None) -> tuple[ContradictingRow, ...]:
         if drops is None:
             return ()
-        worst = np.argsort(-drops)[:_MOST_LOSING]
+        worst = np.argsort(-drops)[:_MAX_LOSING]
         return tuple(
             row_of(self.model, self.term.bound, row, drops)
             for row in worst.tolist()
-            if drops[row] > _DROP
+            if drops[row] > _LEAST_DROP
         )
 
 
 def _with_proposed(model: FittedModel, extra: Any) -> Target:
-    """The model's target with proposed rules added, their points placed anew."""
+    """The model's target with proposed rules added, with points of their own."""
     target = model.target
     bounds = bind_rules(extra, model.schema)
-    known = {term.bound.name for term in target.rules}
-    twice = [bound.name for bound in bounds if bound.name in known]
-    if twice:
+    names = {term.bound.name for term in target.rules}
+    duplicates = [bound.name for bound in bounds if bound.name in names]
+    if duplicates:
         raise SettingError(
-            f"the model was fitted with a rule called {twice[0]!r} already. Give the "
-            "proposed rule another name, or leave it out."
+            f"the model was fitted with a rule called {duplicates[0]!r} already. Give "
+            "the proposed rule another name, or leave it out."
         )
     return with_rules(target, (*target.rules, *model.proposed(bounds)))
 
 
-def _other(target: Target, term: RuleTerm, is_fitted: bool) -> Target:
-    """The posterior to compare with: without a rule of the fit, or with one more."""
+def _alternative(target: Target, term: RuleTerm, is_fitted: bool) -> Target:
+    """The target to compare with: without a fitted rule, or with a proposed one."""
     if not is_fitted:
         return with_rules(target, (*target.rules, term))
     return without_rule(target, term)
@@ -439,14 +450,14 @@ def _other(target: Target, term: RuleTerm, is_fitted: bool) -> Target:
 
 def _rows_of(model: FittedModel, target: Target, draws: Draws) -> np.ndarray:
     """Log likelihoods from a second fit."""
-    most = max(200, _ROOM // max(1, len(model.rows.X)))
-    return pointwise_log_likelihood(target, draws.thinned(most))
+    max_draws = max(200, _MAX_VALUES // max(1, len(model.rows.X)))
+    return pointwise_log_likelihood(target, draws.thinned(max_draws))
 
 
 def _evidence(
     with_rule: Target, without: Target, plan: SMC, key: RandomKey, progress: Any
 ) -> Evidence:
-    """Four runs: a rule's density is not normalised, so its prior mass is taken off."""
+    """Four runs, because a rule's density is not normalised: two are without data."""
     runs = [
         (+1, with_rule),
         (-1, with_rules(with_rule, with_rule.rules, with_data=False)),
@@ -467,6 +478,6 @@ def _evidence(
 
 
 def _best(term: RuleTerm, log_g: np.ndarray) -> float:
-    """The most a rule's share can be; the best draw's, where that has no bound."""
+    """The largest value of a rule's share; the best draw's, if it has no bound."""
     best = term.bound.claim.best(term.bound.rule, term.count)
     return float(log_g.max()) if best is None else best

@@ -1,4 +1,4 @@
-"""Data rows that a rule disagrees with, as plain data."""
+"""Data rows that violate a rule, as plain data."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -12,15 +12,15 @@ from ocbnn.fitted import FittedModel
 from ocbnn.metrics.excess import excess
 from ocbnn.rules import BoundRule
 
-# A measurement is hardly ever off by more than two standard deviations of the noise,
-# and what is observed is hardly ever a class of so small a chance.
-NOISE_SDS, _NOISE_PROBABILITY = 2.0, 0.05
-_MOST_NOISES = 200
+# Noise rarely exceeds two standard deviations, and a class of this probability is
+# rarely observed.
+NOISE_SDS, _RARE = 2.0, 0.05
+_MAX_DRAWS = 200
 
 
 @dataclasses.dataclass(frozen=True)
 class ContradictingRow:
-    """One data row that a rule disagrees with.
+    """One data row that violates a rule.
 
     Attributes
     ----------
@@ -28,18 +28,18 @@ class ContradictingRow:
         Its number, counted from 0; its label in a data frame's index; or its
         number in the table that `ocbnn fit` read, counted from 1.
     observed
-        Its outputs that the rule speaks of, by name, or its class.
+        Its outputs that the rule mentions, by name, or its class.
     drop
         How much lower its log likelihood is with the rule; None when unknown.
     excess
         By how much it breaks the rule, in standard deviations of the noise;
         None for classes.
     is_noise
-        Whether noise alone may carry it that far: two standard deviations at
-        most, or for a class a chance of more than one in twenty.
+        Whether noise alone may explain it: at most two standard deviations, or a
+        class with a probability of more than one in twenty.
     is_missed
-        Whether the model that was fitted with the rule predicts something
-        more than two standard deviations away.
+        Whether the model that was fitted with the rule predicts a value more than
+        two standard deviations away.
     """
 
     name: Any
@@ -50,8 +50,8 @@ class ContradictingRow:
     is_missed: bool = False
 
     def values(self) -> str:
-        """The outputs, as short as they can be said."""
-        return " / ".join(_spelled(value) for value in self.observed.values())
+        """The outputs, in as few digits as possible."""
+        return " / ".join(_spell_value(value) for value in self.observed.values())
 
 
 def contradicting_rows(
@@ -60,15 +60,15 @@ def contradicting_rows(
     """Rows of the model's data whose own observation breaks the rule."""
     if not speaks_of_rows(bound):
         return []
-    wrong = np.flatnonzero(~bound.holds(model.rows.X, model.rows.Y))
-    if not len(wrong):
+    violating = np.flatnonzero(~bound.holds(model.rows.X, model.rows.Y))
+    if not len(violating):
         return []
-    rows = [row_of(model, bound, row, drops) for row in wrong.tolist()]
-    judged = _classes if model.schema.classes is not None else _numbers
+    rows = [row_of(model, bound, row, drops) for row in violating.tolist()]
+    judge = _classes if model.schema.classes is not None else _numbers
     return [
-        dataclasses.replace(row, **found)
-        for row, found in zip(
-            rows, judged(model, bound, wrong, is_fitted=is_fitted), strict=True
+        dataclasses.replace(row, **judgement)
+        for row, judgement in zip(
+            rows, judge(model, bound, violating, is_fitted=is_fitted), strict=True
         )
     ]
 
@@ -76,19 +76,19 @@ def contradicting_rows(
 def row_of(
     model: FittedModel, bound: BoundRule, row: int, drops: np.ndarray | None
 ) -> ContradictingRow:
-    """One row by its name, with what was observed there."""
+    """One row by its name, with its observed outputs."""
     drop = None if drops is None else float(drops[row])
     name = plain(model.rows.name(row))
     return ContradictingRow(name, _observed(model, bound, row), drop)
 
 
 def speaks_of_rows(bound: BoundRule) -> bool:
-    """Whether a single row can break the rule: functions have slopes, rows have not."""
+    """Whether a single row can break the rule: functions have slopes, rows do not."""
     return bound.is_checkable and not bound.slopes
 
 
 def rows_in_region(model: FittedModel, bound: BoundRule) -> int | None:
-    """How many rows a rule speaks about; None where no row can break it."""
+    """How many rows a rule applies to; None if no row can break it."""
     return int(bound.applies(model.rows.X).sum()) if speaks_of_rows(bound) else None
 
 
@@ -100,19 +100,23 @@ def say_rows(rows: Sequence[ContradictingRow]) -> str:
 
 
 def say_values(rows: Sequence[ContradictingRow]) -> str:
-    """What was observed in them."""
+    """The observed outputs of rows."""
     names = " / ".join(rows[0].observed)
     return f"{names} = {listing((row.values() for row in rows), 6)}"
 
 
 def say_noise(rows: Sequence[ContradictingRow]) -> str:
-    """That noise may have carried them across, and how far it would have."""
+    """That noise may explain why rows break a rule, and by how much they break it."""
     breaks = f"{say_rows(rows).capitalize()} break{'s' * (len(rows) == 1)} it"
-    far = [row.excess for row in rows if row.excess is not None]
-    if not far:
-        return f"{breaks} as it may happen now and then"
-    most = f"{max(far):.2g}" if len(far) == 1 else f"at most {max(far):.2g}"
-    return f"{breaks} by {most} standard deviations of the noise, as noise alone may do"
+    excesses = [row.excess for row in rows if row.excess is not None]
+    if not excesses:
+        return f"{breaks}, as may happen by chance"
+    amount = (
+        f"{max(excesses):.2g}" if len(excesses) == 1 else f"at most {max(excesses):.2g}"
+    )
+    return (
+        f"{breaks} by {amount} standard deviations of the noise, as noise alone may do"
+    )
 
 
 def say_missed(rows: Sequence[ContradictingRow]) -> Iterator[str]:
@@ -127,7 +131,7 @@ def say_missed(rows: Sequence[ContradictingRow]) -> Iterator[str]:
 def pulled(
     against: Sequence[ContradictingRow], within_noise: Sequence[ContradictingRow]
 ) -> list[ContradictingRow]:
-    """Rows that a rule pulls against: too far beyond it, or far from the fit."""
+    """Rows that a rule pulls against: they break it by much, or the fit misses them."""
     return [*against, *(row for row in within_noise if row.is_missed)]
 
 
@@ -144,8 +148,8 @@ def _numbers(
 ) -> list[dict[str, Any]]:
     """By how much observations break the rule, and whether the fit misses them."""
     X, Y = model.rows.X[rows], model.rows.Y[rows]
-    noise = model.predictive.noise_at(X, _MOST_NOISES).mean(axis=0)
-    far = excess(bound, X, Y, noise)
+    noise = model.predictive.noise_at(X, _MAX_DRAWS).mean(axis=0)
+    excesses = excess(bound, X, Y, noise)
     missed = np.zeros(len(rows), bool)
     if is_fitted:
         mean, sd = model.predictive.mean_and_sd(X)
@@ -153,29 +157,29 @@ def _numbers(
         missed = np.any(np.abs(Y - mean)[:, chosen] > NOISE_SDS * sd[:, chosen], axis=1)
     return [
         {
-            "excess": float(one),
-            "is_noise": bool(one <= NOISE_SDS),
-            "is_missed": bool(other),
+            "excess": float(size),
+            "is_noise": bool(size <= NOISE_SDS),
+            "is_missed": bool(is_missed),
         }
-        for one, other in zip(far, missed, strict=True)
+        for size, is_missed in zip(excesses, missed, strict=True)
     ]
 
 
 def _classes(
     model: FittedModel, bound: BoundRule, rows: np.ndarray, *, is_fitted: bool
 ) -> list[dict[str, Any]]:
-    """Whether the model still expects such classes now and then."""
+    """Whether the model gives the observed classes enough probability."""
     X, Y = model.rows.X[rows], model.rows.Y[rows]
     if is_fitted:
-        chances = model.predictive.probabilities(X)[np.arange(len(rows)), Y]
+        probabilities = model.predictive.probabilities(X)[np.arange(len(rows)), Y]
     else:
-        # Whether functions that have not met the rule keep it at these rows anyway.
-        chances = bound.holds(X, model.rule_values(X, 1000)).mean(axis=0)
-    return [{"is_noise": bool(chance > _NOISE_PROBABILITY)} for chance in chances]
+        # A proposed rule: how many functions keep it at these rows without it.
+        probabilities = bound.holds(X, model.rule_values(X, 1000)).mean(axis=0)
+    return [{"is_noise": bool(probability > _RARE)} for probability in probabilities]
 
 
-def _spelled(value: Any) -> str:
+def _spell_value(value: Any) -> str:
     if not isinstance(value, (float, np.floating)):
         return str(value)
-    # A large number is told as the table has it; who knows what differs in it?
+    # Rows of large numbers may differ only in their last digits.
     return spell(float(value), digits=4 if abs(value) < 1e4 else 12)

@@ -14,7 +14,7 @@ from ocbnn.inference.diagnostics import LEAST_DRAWS, rhat
 
 KINDS = ("mixing", "trace", "energy", "progress")
 _COLUMNS = 101
-# Traces of the warm-up that tell how a run went, and what people call them.
+# Traces of the warm-up, and their titles.
 _PROGRESS = {
     "elbo": "ELBO",
     "logdensity": "log density",
@@ -23,7 +23,7 @@ _PROGRESS = {
     "log_evidence": "log evidence",
     "step_size": "step size",
 }
-_MOST_PANELS = 3
+_MAX_PANELS = 3
 
 
 def plot_diagnostics(
@@ -77,12 +77,14 @@ def _trace(model: FittedModel, target: int, at: Any) -> Any:
         row = _row(model, at)
     values = _output(model, row[None], target)[..., 0]
     schema, widths = model.schema, np.ptp(X, axis=0).tolist()
-    told = say_point(schema.inputs, row.tolist(), schema.choices, widths, digits=4)
-    place = listing(told, 3)
+    coordinates = say_point(
+        schema.inputs, row.tolist(), schema.choices, widths, digits=4
+    )
+    place = listing(coordinates, 3)
     name = model.output_names[target]
     fig = plots.figure(5.5, 6.2)
-    said = textwrap.fill(literal(f"{name} at {place}"), 60)
-    fig.suptitle(said, fontsize="medium")
+    title = textwrap.fill(literal(f"{name} at {place}"), 60)
+    fig.suptitle(title, fontsize="medium")
     upper, lower = fig.subplots(2, 1)
     plots.chain_trace(upper, values, name=name)
     plots.rank_bars(lower, values, name=name)
@@ -95,8 +97,8 @@ def _energy(model: FittedModel) -> Any:
     energy = model.draws.stats.get("energy")
     if energy is None or model.draws.plan.thin != 1:
         raise SettingError(
-            f"{model.draws.plan.label} kept no energies move by move. They are there "
-            "after NUTS or HMC with thin=1."
+            f"{model.draws.plan.label} did not store the energy of every move. NUTS "
+            "and HMC do, with thin=1."
         )
     fig = plots.figure(5.0, 3.8)
     plots.energy_histogram(fig.add_subplot(), energy)
@@ -110,10 +112,10 @@ def _progress(model: FittedModel) -> Any:
     names = [n for n in _PROGRESS if warmup.get(n, np.zeros((0, 0))).shape[-1] > 1]
     if not names:
         raise SettingError(
-            f"{model.draws.plan.label} kept no traces of its warm-up, so there is "
-            "nothing to draw. Ask for warmup moves."
+            f"{model.draws.plan.label} stored no traces of its warm-up, so there is "
+            "nothing to plot. Fit with warmup moves."
         )
-    names = names[:_MOST_PANELS]
+    names = names[:_MAX_PANELS]
     fig = plots.figure(5.5, 0.6 + 2.4 * len(names))
     for ax, name in zip(np.ravel(fig.subplots(len(names), 1)), names, strict=True):
         plots.progress_trace(ax, warmup[name], name=_PROGRESS[name])
@@ -131,7 +133,7 @@ def _row(model: FittedModel, at: Any) -> np.ndarray:
     if at is None:
         return typical(model.rows.X, model.schema.choices)
     names = model.schema.inputs
-    if hasattr(at, "keys"):  # a dictionary, or a row of a data frame
+    if hasattr(at, "keys"):  # a dictionary or a row of a data frame
         at = [at[name] if name in at.keys() else np.nan for name in names]  # noqa: SIM118
     try:
         row = np.asarray(at, float).ravel()
@@ -139,7 +141,7 @@ def _row(model: FittedModel, at: Any) -> np.ndarray:
         row = np.zeros(0)
     if row.shape != (len(names),) or not np.isfinite(row).all():
         raise SettingError(
-            f"at holds one number for each of {len(names)} inputs "
+            f"at must hold one number for each of {len(names)} inputs "
             f"({listing(names, 6)}), in their order or by name, got {at!r}."
         )
     return row
@@ -150,6 +152,7 @@ def _refuse_particles(model: FittedModel) -> None:
     compares = draws.plan.is_chain or draws.plan.is_exact
     if not compares or draws.draws < LEAST_DRAWS:
         raise SettingError(
-            f"{draws.chains} x {draws.draws} draws of {draws.plan.label} are no chains "
-            'to compare. Write kind="progress" to see how the run went.'
+            f"{draws.chains} x {draws.draws} draws of {draws.plan.label} are not "
+            'chains that can be compared. Write kind="progress" to see how the run '
+            "went."
         )

@@ -1,4 +1,4 @@
-"""What a rule does to a fit: where it binds, what it removed, which rows it fights."""
+"""A rule's effect on a fit: where it binds, what it removes, which rows it fights."""
 
 import dataclasses
 from typing import Any
@@ -26,9 +26,9 @@ from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import LOOKED_AT
 from ocbnn.rules import find_conflict, find_redundant
 
-# Points of a region, and just outside of it, that are looked at.
+# Points of a region, and just outside of it, at which functions are compared.
 POINTS = 400
-# Seconds that second fits may take in all when no one asked for them.
+# Seconds that second fits may take in all when `refit` is left out.
 PATIENCE = 120.0
 
 
@@ -39,7 +39,7 @@ def explain(
     refit: bool | None = None,
     progress: object = "auto",
 ) -> Explanations:
-    """What one rule does, or every rule; see `explain` of an estimator.
+    """The effect of one rule or of every rule; see `explain` of an estimator.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def explain(
     rule
         The rule's name; every rule when left out.
     refit
-        True fits again for each rule, False never. Left out, it is done where
-        weights cannot be trusted, within two minutes in all.
+        True fits again for each rule, False never. If left out, a rule is refitted
+        when its weights cannot be trusted, within two minutes in all.
     progress
         As for a model.
     """
@@ -59,17 +59,17 @@ def explain(
     removals = find_removals(model)
     patience, explanations = PATIENCE, []
     for term in terms:
-        known, without = removals[term.bound.name], None
-        if known.is_trusted and not refit:
-            without = reweighted(model, known)
+        weights, without = removals[term.bound.name], None
+        if weights.is_trusted and not refit:
+            without = reweighted(model, weights)
         elif refit or (refit is None and model.draws.seconds <= patience):
             patience -= model.draws.seconds
             without = refitted(model, term, progress)
-        explanations.append(explain_term(model, term, known, without))
-    everywhere = np.concatenate([model.rows.X, *(t.places for t in model.target.rules)])
-    redundant = find_redundant(model.rules, everywhere) if terms else []
+        explanations.append(explain_term(model, term, weights, without))
+    points = np.concatenate([model.rows.X, *(t.places for t in model.target.rules)])
+    redundant = find_redundant(model.rules, points) if terms else []
     follows = {redundancy.rule.name: redundancy.sentence() for redundancy in redundant}
-    conflict = find_conflict(model.rules, everywhere) if terms else None
+    conflict = find_conflict(model.rules, points) if terms else None
     return Explanations(
         tuple(
             dataclasses.replace(e, follows=follows.get(e.rule)) for e in explanations
@@ -79,7 +79,7 @@ def explain(
 
 
 def find_removals(model: FittedModel) -> dict[str, RemovalWeights]:
-    """For each rule by name, whether weights can take it out of the draws."""
+    """For each rule by name, whether weights can remove it from the draws."""
     parts = log_parts(model.target, model.draws.thinned(MOST_DRAWS))
     return {
         term.bound.name: removal(term, parts[f"rule {term.bound.name!r}"])
@@ -90,22 +90,25 @@ def find_removals(model: FittedModel) -> dict[str, RemovalWeights]:
 def role_from_draws(
     model: FittedModel, name: str, log_g: Float[np.ndarray, " draws"]
 ) -> str | None:
-    """What a rule does, in a sentence, where draws that pay `log_g` for it can tell."""
-    term = next(other for other in model.target.rules if other.bound.name == name)
-    known = removal(term, log_g[model.draws.chosen(MOST_DRAWS)])
-    if not known.is_trusted:
+    """A rule's effect in a sentence, or None if reweighting cannot tell.
+
+    `log_g` is the rule's share of the log density of each draw.
+    """
+    term = next(term for term in model.target.rules if term.bound.name == name)
+    weights = removal(term, log_g[model.draws.chosen(MOST_DRAWS)])
+    if not weights.is_trusted:
         return None
-    return explain_term(model, term, known, reweighted(model, known), 100).sentence
+    return explain_term(model, term, weights, reweighted(model, weights), 100).sentence
 
 
 def explain_term(
     model: FittedModel,
     term: RuleTerm,
-    known: RemovalWeights,
+    weights: RemovalWeights,
     without: PosteriorWithoutRule | None,
     points: int = POINTS,
 ) -> Explanation:
-    """Explain one rule, given functions that do not know it."""
+    """Explain one rule, given the posterior without it."""
     bound = term.bound
     rows = contradicting_rows(model, bound, None, is_fitted=True)
     explanation = Explanation(
@@ -113,7 +116,7 @@ def explain_term(
         text=str(bound.rule),
         claim=str(bound.rule.claim),
         how="unknown" if without is None else without.how,
-        pareto_k=known.pareto_k,
+        pareto_k=weights.pareto_k,
         verdict="" if without is None else without.verdict,
         binding=None,
         violation=None,

@@ -1,4 +1,4 @@
-"""What a rule does to a fit, as values and in words."""
+"""A rule's effect on a fit, as values and in words."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -20,20 +20,20 @@ from ocbnn.core.words import share
 from ocbnn.metrics.binding import Binding
 from ocbnn.metrics.places import Place
 
-# A rule that is broken less often than this without itself does nothing.
+# A rule that would be broken less often than this without it is idle.
 _IDLE = 0.01
-# From so many points on, a rule binds everywhere.
+# From this share of points on, a rule binds "everywhere".
 _EVERYWHERE = 0.9
-# And one up to which "nowhere" is.
-_HARDLY = 0.05
-# A change of spread that is none, one worth a sentence, and one that is no accident of
-# few draws.
-_SAME, _CHANGE, _MOVED = 0.005, 0.1, 0.25
+# Up to this share of points, it binds "nowhere".
+_RARELY = 0.05
+# Changes of spread: up to the first there is none, up to the second hardly any, and
+# above the third it is not an accident of few draws.
+_NO_CHANGE, _SMALL_CHANGE, _CLEAR_CHANGE = 0.005, 0.1, 0.25
 
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """Where a rule binds along one input, beside its region.
+    """Where a rule binds along one input, compared with its region.
 
     Attributes
     ----------
@@ -68,14 +68,13 @@ class Spread:
     Attributes
     ----------
     output
-        The output, or for classes the probability of those that are allowed.
+        The output, or for classes the probability of the allowed ones.
     without
         In the rule's region, without the rule.
     with_rule
         In the region, with it.
     near_without
-        Just outside of the region, without the rule; None where there is
-        no outside.
+        Just outside of the region, without the rule; None if there is no outside.
     near_with
         Just outside, with it.
     """
@@ -88,13 +87,13 @@ class Spread:
 
     @property
     def removed(self) -> float:
-        """The share of the spread that the rule took away; negative if it added."""
+        """The share of the spread that the rule removed; negative if it added some."""
         return 1.0 - self.with_rule / self.without if self.without > 0 else 0.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """What one rule does: where it binds, what it removed, and which rows it fights.
+    """One rule's effect: where it binds, what it removes, which rows contradict it.
 
     Attributes
     ----------
@@ -105,31 +104,31 @@ class Explanation:
     claim
         What it says about the outputs.
     how
-        How the posterior without it was found: "reweighted" from the draws,
-        "refitted", or "unknown", when nothing below is known about it.
+        How the posterior without it was estimated: "reweighted" from the draws,
+        "refitted", or "unknown" if it was not, and nothing below is known.
     pareto_k
-        Of the weights that would take it out of the draws.
+        Pareto k of the weights that would remove it from the draws.
     verdict
         How far the second fit can be trusted, in a word; empty without one.
     binding
         How often it would be broken without itself; None when unknown, and
-        for custom rules, which nothing can break.
+        for custom rules, which cannot be checked.
     violation
         How often it is broken with itself in place, likewise.
     ranges
-        Where it binds along each input; empty where it binds nowhere.
+        Where it binds along each input; empty if it binds nowhere.
     places
-        The same in words: where it binds most.
+        Where it binds most, in words.
     elsewhere
-        At what share of the other points it binds, too.
+        The share of the other points at which it binds, too.
     spreads
-        What it does to uncertainty, for each output it speaks of.
+        Its effect on uncertainty, for each output that it mentions.
     rows_in_region
-        How many data rows it speaks about; None where none can break
-        it.
+        How many data rows it applies to; None if no row can break it.
     against
         Rows whose observation breaks it by more than twice the noise's
-        standard deviation; of classes, those that the fit hardly expects.
+        standard deviation; for classes, those to which the fit gives little
+        probability.
     within_noise
         Rows whose observation breaks it by no more than that.
     follows
@@ -176,7 +175,7 @@ class Explanation:
         name = f"Rule {self.rule!r}"
         if self.status == "unknown":
             return Sentence(
-                f"{name}: what it does cannot be told from these draws; ",
+                f"{name}: its effect cannot be estimated from these draws; ",
                 Advice(Kind.EXPLAIN_AGAIN, self.rule),
                 ".",
             )
@@ -204,58 +203,59 @@ class Explanation:
         return "the data and the other rules" if self.has_others else "the data alone"
 
     def _work(self) -> str:
-        binds = self.binding
-        if binds is not None and (binds.points > 0 or binds.pairs >= _IDLE):
-            if binds.points > 0:
-                return f"does the work at {share(binds.points)} of its region"
-            return f"does a little: {share(binds.pairs)} of cases would break it"
-        if not any(abs(change.removed) > _MOVED for change in self.spreads):
+        binding = self.binding
+        if binding is not None and (binding.points > 0 or binding.pairs >= _IDLE):
+            if binding.points > 0:
+                return f"does the work at {share(binding.points)} of its region"
+            return f"does a little: {share(binding.pairs)} of cases would break it"
+        if not any(abs(spread.removed) > _CLEAR_CHANGE for spread in self.spreads):
             return ""
-        keep = "" if binds is None else ", which would keep it without it"
+        keep = "" if binding is None else ", which would keep it without it"
         return f"changes the functions in its region{keep}"
 
     def _where(self) -> Iterator[str]:
-        binds = self.binding
-        if binds is None or self.violation is None:
+        binding = self.binding
+        if binding is None or self.violation is None:
             return
-        if binds.pairs > 0:
-            half = f"; at {share(binds.mostly)} of its points, most functions would"
+        if binding.pairs > 0:
+            mostly = f"; at {share(binding.mostly)} of its points, most functions would"
             yield (
-                f"Without it functions would break it in {share(binds.pairs)} of cases "
-                f"(with it {share(self.violation)}){half * (binds.mostly > 0)}."
+                f"Without it functions would break it in {share(binding.pairs)} of "
+                f"cases (with it {share(self.violation)})"
+                f"{mostly * (binding.mostly > 0)}."
             )
-        if binds.points > _EVERYWHERE:
+        if binding.points > _EVERYWHERE:
             yield "It binds everywhere in its region."
         elif self.places:
-            where = " and ".join(map(_place, self.places))
-            if self.elsewhere > _HARDLY:
+            where = " and ".join(map(_say_place, self.places))
+            if self.elsewhere > _RARELY:
                 most = f"It binds most {where}, and at {share(self.elsewhere)}"
                 yield f"{most} of the points elsewhere."
             else:
                 yield f"It binds {where}; elsewhere {self._keepers} keep it."
 
     def _uncertainty(self) -> Iterator[str]:
-        for width in self.spreads:
-            sentence = (
-                f"It takes the standard deviation of {width.output} in its region from "
-            )
-            word = "removed" if width.removed > 0 else "added"
-            changed = share(round(abs(width.removed), 2))
-            if abs(width.removed) <= _CHANGE:
-                kept = "stays" if abs(width.removed) < _SAME else "hardly changes"
-                size = "" if abs(width.removed) < _SAME else f" ({changed} {word})"
+        for spread in self.spreads:
+            word = "removed" if spread.removed > 0 else "added"
+            changed = share(round(abs(spread.removed), 2))
+            if abs(spread.removed) <= _SMALL_CHANGE:
+                kept = "stays" if abs(spread.removed) < _NO_CHANGE else "hardly changes"
+                size = (
+                    "" if abs(spread.removed) < _NO_CHANGE else f" ({changed} {word})"
+                )
                 yield (
-                    f"The standard deviation of {width.output} in its region {kept}: "
-                    f"{width.without:.3g} without it, {width.with_rule:.3g} with "
+                    f"The standard deviation of {spread.output} in its region {kept}: "
+                    f"{spread.without:.3g} without it, {spread.with_rule:.3g} with "
                     f"it{size}."
                 )
                 continue
             near = ""
-            if width.near_with is not None and width.near_without is not None:
-                near = f"; just outside, from {width.near_without:.3g} to "
-                near += f"{width.near_with:.3g}"
+            if spread.near_with is not None and spread.near_without is not None:
+                near = f"; just outside, from {spread.near_without:.3g} to "
+                near += f"{spread.near_with:.3g}"
             yield (
-                f"{sentence}{width.without:.3g} to {width.with_rule:.3g} "
+                f"It takes the standard deviation of {spread.output} in its region "
+                f"from {spread.without:.3g} to {spread.with_rule:.3g} "
                 f"({changed} {word}){near}."
             )
 
@@ -265,8 +265,8 @@ class Explanation:
             rows, values = say_rows(self.against), say_values(self.against)
             yield f"Against it: {rows} ({values}, {claim})."
         if self.within_noise:
-            few = self.within_noise
-            yield f"{say_noise(few)} ({say_values(few)}, {claim})."
+            rows = self.within_noise
+            yield f"{say_noise(rows)} ({say_values(rows)}, {claim})."
         yield from say_missed([*self.against, *self.within_noise])
         if self.rows_in_region == 0:
             yield "No data row lies in its region."
@@ -280,30 +280,28 @@ class Explanation:
             return
         yield self.follows
         if self.status == "works" and self.has_others:
-            yield "What it does is to raise the price of what they forbid already."
+            yield "It only adds to the penalty of what they forbid already."
 
     def _doubts(self) -> Iterator[str]:
         if self.how == "reweighted":
-            yield "What would be without it was told by weighting the draws."
+            yield "The posterior without it was estimated by reweighting the draws."
         elif self.how == "refitted":
             rough = ""
             if self.verdict in ("poor", "unknown"):
-                rough = (
-                    f", whose verdict is {self.verdict!r}: take the numbers as rough"
-                )
-            yield f"What would be without it was told by a second fit{rough}."
+                rough = f", whose verdict is {self.verdict!r}: the numbers are rough"
+            yield f"The posterior without it comes from a second fit{rough}."
 
 
 @dataclasses.dataclass(frozen=True)
 class Explanations(RulePages[Explanation]):
-    """What each rule does. Print it, or go through it rule by rule.
+    """The effect of each rule. Print it, or iterate over its rules.
 
     Attributes
     ----------
     rules
-        An explanation for each rule that was asked about.
+        An explanation for each of the chosen rules.
     contradiction
-        Rules that cannot all hold, in words; None where none was found.
+        Rules that cannot all hold, in words; None if there are none.
     """
 
     rules: tuple[Explanation, ...]
@@ -339,7 +337,7 @@ class Explanations(RulePages[Explanation]):
         return "\n\n".join(pages)
 
 
-def _place(place: Place) -> str:
+def _say_place(place: Place) -> str:
     if place.input is None:
         return "everywhere"
     low, high = place.spelled(digits=3)

@@ -1,7 +1,7 @@
-"""A fitted model as ArviZ knows it: InferenceData of ArviZ 0.x, DataTree of 1.x.
+"""A fitted model for ArviZ: InferenceData of ArviZ 0.x, DataTree of 1.x.
 
-The posterior is told in function space: values at reference inputs, each rule's share
-and violation, and the noise. Weights come along only when asked for.
+The posterior is given in function space: values at reference inputs, each rule's share
+and violation, and the noise. Weights are included only on request.
 """
 
 import importlib
@@ -21,21 +21,21 @@ from ocbnn.inference import Draws
 from ocbnn.metrics.rules import broken
 from ocbnn.predictive.pointwise import log_parts, pointwise_log_likelihood
 
-_MOST_INPUTS = 20
+_MAX_INPUTS = 20
 # Our names of traces, and ArviZ's.
-_STATS = {
+_ARVIZ_NAMES = {
     "acceptance": "acceptance_rate",
     "divergent": "diverging",
     "energy": "energy",
     "steps": "n_steps",
     "step_size": "step_size",
 }
-_TAKEN = {"chain", "draw", "input", "output", "rule", "row", "weight", "column"}
-_TAKEN |= {"f", "log_g", "violation", "noise", "weights", "reference_inputs"}
+_RESERVED = {"chain", "draw", "input", "output", "rule", "row", "weight", "column"}
+_RESERVED |= {"f", "log_g", "violation", "noise", "weights", "reference_inputs"}
 
 
 def to_arviz(model: FittedModel, X: Any = None, *, weights: bool = False) -> Any:
-    """Collect the groups and hand them to whichever ArviZ is installed."""
+    """Collect the groups and build the container of the installed ArviZ version."""
     model.need_data("to_arviz")
     arviz = _imported("arviz")
     xarray = _imported("xarray")
@@ -51,7 +51,7 @@ def to_arviz(model: FittedModel, X: Any = None, *, weights: bool = False) -> Any
         dims = {dim for dims, _ in variables.values() for dim in dims}
         coords = {k: v for k, v in _coords(model, rows).items() if set(v[0]) <= dims}
         sets[name] = xarray.Dataset(variables, coords, attributes)
-    # In ArviZ 1.x the old name stands for the new kind.
+    # In ArviZ 1.x the old name is an alias of the new class.
     old, new = (
         getattr(arviz, "InferenceData", None),
         getattr(xarray, "DataTree", None),
@@ -64,7 +64,7 @@ def to_arviz(model: FittedModel, X: Any = None, *, weights: bool = False) -> Any
 
 
 def _data_groups(model: FittedModel, X: np.ndarray) -> dict[str, dict[str, Any]]:
-    """What every row says, unless there are more of them than can be told."""
+    """The groups with one entry per row, unless the rows are in a file."""
     if model.rows.stored is not None:
         return {"constant_data": {"reference_inputs": (("input", "column"), X)}}
     return {
@@ -88,34 +88,37 @@ def _imported(name: str) -> Any:
 
 
 def _inputs(model: FittedModel) -> np.ndarray:
-    """A few reference inputs, none twice, in the order of the first column."""
+    """A few distinct reference inputs, sorted by the first column."""
     reference = model.reference_inputs()
-    return np.unique(reference[evenly(len(reference), _MOST_INPUTS)], axis=0)
+    return np.unique(reference[evenly(len(reference), _MAX_INPUTS)], axis=0)
 
 
 def _posterior(model: FittedModel, X: np.ndarray, weights: bool) -> dict[str, Any]:
-    draws, lead = model.draws, ("chain", "draw")
+    draws, by_draw = model.draws, ("chain", "draw")
     values = _by_chain(draws, model.predictive.functions(X))
-    several = values.shape[-1] > 1
-    dims = (*lead, _place(model), *(["output"] if several else []))
-    variables: dict[str, Any] = {"f": (dims, values if several else values[..., 0])}
+    is_multi = values.shape[-1] > 1
+    dims = (*by_draw, _place(model), *(["output"] if is_multi else []))
+    variables: dict[str, Any] = {"f": (dims, values if is_multi else values[..., 0])}
     if model.rules:
         parts = log_parts(model.target, draws.stacked())
         logs = [parts[f"rule {bound.name!r}"] for bound in model.rules]
         broken = [_violation(model, term) for term in model.target.rules]
         for name, columns in (("log_g", logs), ("violation", broken)):
             table = np.stack(columns, axis=-1)
-            variables[name] = ((*lead, "rule"), _by_chain(draws, table))
-    noise, dims = model.predictive.noise(), lead
+            variables[name] = ((*by_draw, "rule"), _by_chain(draws, table))
+    noise, dims = model.predictive.noise(), by_draw
     if noise is None:
-        noise, dims = model.predictive.noise_at(X), (*lead, _place(model))
+        noise, dims = model.predictive.noise_at(X), (*by_draw, _place(model))
     if np.ptp(noise, axis=0).any():
         noise = _by_chain(draws, noise)
-        dims = (*dims, *(["output"] if several else []))
-        variables["noise"] = (dims, noise if several else noise[..., 0])
+        dims = (*dims, *(["output"] if is_multi else []))
+        variables["noise"] = (dims, noise if is_multi else noise[..., 0])
     if weights:
         flat = jax.vmap(model.target.ravel)(draws.stacked())
-        variables["weights"] = ((*lead, "weight"), _by_chain(draws, np.asarray(flat)))
+        variables["weights"] = (
+            (*by_draw, "weight"),
+            _by_chain(draws, np.asarray(flat)),
+        )
     return variables
 
 
@@ -124,25 +127,25 @@ def _violation(model: FittedModel, term: Any) -> np.ndarray:
     if not term.bound.is_checkable:
         return np.zeros(model.draws.size)
     points = term.places
-    # Every draw, of whom some may not answer where rules are hard.
-    every, alongs = model.predictive, term.bound.slopes
-    slopes = every.slopes(points, alongs) if alongs else {}
-    values = model.judged(every.functions(points))
+    # All draws, also those that hard rules exclude from predictions.
+    predictive, alongs = model.predictive, term.bound.slopes
+    slopes = predictive.slopes(points, alongs) if alongs else {}
+    values = model.judged(predictive.functions(points))
     return broken(term.bound, points, values, slopes).mean(axis=1)
 
 
 def _sample_stats(model: FittedModel) -> dict[str, Any]:
-    draws, lead = model.draws, ("chain", "draw")
+    draws, by_draw = model.draws, ("chain", "draw")
     variables: dict[str, Any] = {}
     if model.rows.stored is None:
         total = sum(log_parts(model.target, draws.stacked()).values())
-        variables["lp"] = (lead, _by_chain(draws, np.asarray(total)))
-    for ours, theirs in _STATS.items():
+        variables["lp"] = (by_draw, _by_chain(draws, np.asarray(total)))
+    for ours, theirs in _ARVIZ_NAMES.items():
         trace = draws.stats.get(ours)
-        # Particles share one trace of their whole population, which has no place here.
+        # Particles share one trace of their population, which has another shape.
         if trace is None or trace.shape != (draws.chains, draws.draws):
             continue
-        variables[theirs] = (lead, trace > 0 if ours == "divergent" else trace)
+        variables[theirs] = (by_draw, trace > 0 if ours == "divergent" else trace)
     return variables
 
 
@@ -175,13 +178,13 @@ def _constants(model: FittedModel, X: np.ndarray) -> dict[str, Any]:
 
 
 def _columns(model: FittedModel) -> list[str]:
-    """The inputs' names, told apart from those of dimensions and outputs."""
-    taken = _TAKEN | {_observation(model)}
-    return [f"input_{n}" if n in taken else n for n in model.schema.inputs]
+    """The inputs' names, made distinct from names of dimensions and outputs."""
+    reserved = _RESERVED | {_observation(model)}
+    return [f"input_{n}" if n in reserved else n for n in model.schema.inputs]
 
 
 def _place(model: FittedModel) -> str:
-    """The dimension of reference inputs: the one input's own name, if there is one."""
+    """The dimension of reference inputs, named after the input if there is only one."""
     names = _columns(model)
     return names[0] if len(names) == 1 else "input"
 

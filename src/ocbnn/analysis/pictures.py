@@ -1,4 +1,4 @@
-"""A fitted model as a picture, with axes and limits chosen from its data and rules."""
+"""Plots of a fitted model, with axes and limits chosen from its data and rules."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,15 +11,15 @@ from ocbnn.fitted import FittedModel
 from ocbnn.rules import BoundRule
 
 _COLUMNS, _SIDE = 201, 81
-_MOST_DRAWS = 1000
+_MAX_DRAWS = 1000
 _MARGIN = 0.1
 
 
 def plot_functions(
     model: FittedModel, ax: Any, along: Any, output: Any, shown: int
 ) -> Any:
-    """A regressor's posterior along one input, the others as is typical of them."""
-    # Matplotlib is slow to import, so only those who draw wait for it.
+    """A regressor's posterior along one input, with typical values of the others."""
+    # Matplotlib is slow to import, so only plots import it.
     from ocbnn import plots  # noqa: PLC0415
 
     model.need_data("plot")
@@ -31,7 +31,7 @@ def plot_functions(
     rows = np.tile(at, (_COLUMNS, 1))
     rows[:, column] = x
     rows = choose_along(rows, (column,), choices)
-    values = model.answering.functions(rows, _MOST_DRAWS)[..., target]
+    values = model.answering.functions(rows, _MAX_DRAWS)[..., target]
     ax = plots.figure().add_subplot() if ax is None else ax
     plots.regression(
         ax,
@@ -51,7 +51,7 @@ def plot_functions(
 
 
 def plot_classes(model: FittedModel, ax: Any, along: Sequence[Any] | None) -> Any:
-    """A classifier's map over two inputs, the others as is typical of them."""
+    """A classifier's map over two inputs, with typical values of the others."""
     from ocbnn import plots  # noqa: PLC0415
 
     model.need_data("plot")
@@ -65,10 +65,10 @@ def plot_classes(model: FittedModel, ax: Any, along: Sequence[Any] | None) -> An
     pair = (0, 1) if along is None else tuple(along)
     if len(pair) != 2:
         raise SettingError(
-            f"along names the two inputs of a class map, got {along!r}. Write "
+            f"along must name the two inputs of a class map, got {along!r}. Write "
             f"along=({names[0]!r}, {names[1]!r})."
         )
-    columns = [column_index(one, names, "input") for one in pair]
+    columns = [column_index(column, names, "input") for column in pair]
     choices = model.schema.choices
     at = typical(model.rows.X, choices)
     ends = [axis_limits(model.rows.X, model.rules, c) for c in columns]

@@ -20,11 +20,11 @@ LEVEL = 0.9
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Relevance(Page):
-    """How much each input matters, as its share in all. Print it.
+    """How much each input matters, as a share of the total. Print it.
 
-    A share says how fast functions may turn along the input, in its standard units,
-    beside the others. A small one is an input that hardly matters; a large one matters,
-    or is needed to tell rows apart that another could tell apart as well.
+    A share says how fast functions may vary along the input, in its standard units,
+    relative to the others. An input with a small share hardly matters. One with a large
+    share matters, or distinguishes rows that another input could distinguish as well.
 
     Attributes
     ----------
@@ -48,12 +48,12 @@ class Relevance(Page):
 
     @property
     def lower(self) -> Float[np.ndarray, " inputs"]:
-        """Where central intervals of 90 % begin."""
+        """Lower ends of central intervals of 90 %."""
         return np.quantile(self.shares, (1 - LEVEL) / 2, axis=0)
 
     @property
     def upper(self) -> Float[np.ndarray, " inputs"]:
-        """Where they end."""
+        """Upper ends of central intervals of 90 %."""
         return np.quantile(self.shares, (1 + LEVEL) / 2, axis=0)
 
     @property
@@ -72,10 +72,10 @@ class Relevance(Page):
     def to_text(self, spelling: Spelling = in_python) -> str:
         """A line for each input, the one that matters most first."""
         del spelling
-        wide = max(map(len, self.inputs))
+        width = max(map(len, self.inputs))
         median, lower, upper = self.median, self.lower, self.upper
         lines = [
-            f"{self.inputs[i]:<{wide}}  {share(median[i]):>6}  "
+            f"{self.inputs[i]:<{width}}  {share(median[i]):>6}  "
             f"({share(lower[i])} to {share(upper[i])})"
             for i in self.order
         ]
@@ -83,12 +83,12 @@ class Relevance(Page):
 
 
 def relevance(model: FittedModel) -> Relevance | None:
-    """How much each input matters; None where no relevances were learned."""
+    """How much each input matters; None if no relevances were learned."""
     network = model.target.network
     if not isinstance(network, ScaledNetwork) or not network.has_relevances:
         return None
-    kept = jax.tree.map(lambda a: np.asarray(a)[model.kept], model.draws.stacked())
-    sizes = network.relevances(kept.weights)
+    draws = jax.tree.map(lambda a: np.asarray(a)[model.kept], model.draws.stacked())
+    sizes = network.relevances(draws.weights)
     return Relevance(model.schema.inputs, sizes / sizes.sum(axis=1, keepdims=True))
 
 
@@ -102,22 +102,22 @@ def plot_relevance(model: FittedModel, ax: Any = None) -> Any:
     """
     from ocbnn import plots  # noqa: PLC0415  (slow to import)
 
-    found = relevance(model)
-    if found is None:
+    relevances = relevance(model)
+    if relevances is None:
         network, prior = model.target.network, model.target.weight_prior.kind
         if isinstance(network, ScaledNetwork):
             raise SettingError(
-                "which weights an input feeds is known of an MLP, and this network is "
-                f"{type(network.inner).__name__}, so it has no relevances. Leave "
-                "network out, and write hidden=(50,)."
+                "relevances need an MLP, whose weights belong to inputs, and this "
+                f"network is {type(network.inner).__name__}. Leave network out, and "
+                "write hidden=(50,)."
             )
         raise SettingError(
             "relevances of inputs are learned with the scales of weights, and this "
             f"model has the weight prior {prior!r}. Fit one with "
             'weight_prior="learned".'
         )
-    rows = [found.inputs[i] for i in found.order]
-    ordered = found.shares[:, found.order]
+    rows = [relevances.inputs[i] for i in relevances.order]
+    ordered = relevances.shares[:, relevances.order]
     if ax is None:
         ax = plots.figure(5.0, 1.2 + 0.28 * len(rows)).add_subplot()
     return plots.relevance_bars(ax, rows, ordered)

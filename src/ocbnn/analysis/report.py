@@ -32,13 +32,21 @@ from ocbnn.predictive.pointwise import log_parts
 from ocbnn.refinement.projected import ProjectionRecord
 from ocbnn.rules import BoundRule
 
-# What the page says of the fit, in this order.
-_FITTED = ("data", "network", "relevance", "noise", "inference", "chosen", "settings")
+# The lines about the fit, in this order.
+_FIT_LINES = (
+    "data",
+    "network",
+    "relevance",
+    "noise",
+    "inference",
+    "chosen",
+    "settings",
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class RuleReport:
-    """How one rule holds, how its price has mixed, and whether it can be undone.
+    """How well one rule holds, how well its penalty mixes, and whether weights undo it.
 
     Attributes
     ----------
@@ -47,25 +55,25 @@ class RuleReport:
     text
         The rule.
     check
-        How well it holds; None for custom rules, which nothing can break.
+        How well it holds; None for custom rules, which cannot be checked.
     log_g
         Mean over the draws of its share of the log density.
     rhat
-        R-hat of that share; None where it has no meaning or never changes.
+        R-hat of that share; None if it has no meaning or never changes.
     ess
         Its effective sample size, likewise.
     mixing
-        Those two in words; empty where they have no meaning.
+        Those two in words; empty if they have no meaning.
     pareto_k
-        Of the weights that would take the rule out of the draws.
+        Pareto k of the weights that would remove the rule from the draws.
     is_removable
         Whether those weights can be trusted.
     advice
         What to do next.
     role
-        What it does to the fit; None where only a second fit would tell.
+        Its effect on the fit; None if only a second fit can tell.
     is_priced
-        Whether draws have paid for breaking it; those that obey by projection have not.
+        Whether the target had a penalty for it; that of projected draws had none.
     """
 
     rule: str
@@ -93,7 +101,7 @@ class Report(Page):
     verdict
         The judgement in words.
     numbers
-        What it rests on.
+        The numbers behind it.
     places
         Where in input space the draws disagree, in words.
     rules
@@ -103,7 +111,7 @@ class Report(Page):
     held
         What hard rules have cost; None without any.
     projection
-        What a projection onto the rules did; None where there was none.
+        What a projection onto the rules did; None without one.
     """
 
     fitted: dict[str, Any]
@@ -116,7 +124,7 @@ class Report(Page):
     projection: ProjectionRecord | None = None
 
     def to_dict(self, spelling: Spelling = in_python) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON; None for what is not a number."""
+        """Everything as plain values, ready for JSON; None for NaN."""
         document = {
             "fitted": plain(self.fitted),
             "verdict": plain(dataclasses.asdict(self.verdict)),
@@ -157,7 +165,7 @@ class Report(Page):
         return "\n\n".join(block for block in blocks if block)
 
     def _fitted_lines(self) -> list[str]:
-        return [self.fitted[key] for key in _FITTED if key in self.fitted]
+        return [self.fitted[key] for key in _FIT_LINES if key in self.fitted]
 
 
 def _number_line(number: Number) -> str:
@@ -168,7 +176,7 @@ def _number_line(number: Number) -> str:
 def _lines_of(rule: RuleReport) -> list[str]:
     lines = [rule.text]
     if rule.check is None:
-        lines.append("  A custom rule: nothing can break it.")
+        lines.append("  A custom rule, which cannot be checked.")
     else:
         lines.append(f"  {_holding(rule.check)}")
     if rule.is_priced:
@@ -207,7 +215,7 @@ def _price(rule: RuleReport) -> str:
 
 
 def make_report(model: FittedModel) -> Report:
-    """Measure a fitted model and say what was found."""
+    """Measure a fitted model and report the results."""
     model.need_data("report")
     X = model.reference_inputs()
     values = model.judged_values(X)
@@ -236,9 +244,9 @@ def make_report(model: FittedModel) -> Report:
 
 
 def _mixing(draws: Any, values: np.ndarray) -> Mixing | None:
-    """None where draws have no order and no equals, so that nothing can be compared."""
-    compares = draws.plan.is_chain or draws.plan.is_exact
-    return Mixing.of(values) if compares and draws.draws >= LEAST_DRAWS else None
+    """How well draws mix; None if there are no chains or populations to compare."""
+    is_comparable = draws.plan.is_chain or draws.plan.is_exact
+    return Mixing.of(values) if is_comparable and draws.draws >= LEAST_DRAWS else None
 
 
 def _fitted(model: FittedModel) -> dict[str, Any]:
@@ -253,9 +261,9 @@ def _fitted(model: FittedModel) -> dict[str, Any]:
         and not (name == "thin" and value < 2)
     }
     rows, stored = len(model.rows), model.rows.stored
-    seen = "" if stored is None else f", {rows:,} of them looked at here,"
-    fitted = f"{rows}" if stored is None else f"{stored:,}"
-    title = f"{model.estimator}, fitted to {fitted} rows{seen}"
+    note = "" if stored is None else f", {rows:,} of them looked at here,"
+    row_count = f"{rows}" if stored is None else f"{stored:,}"
+    title = f"{model.estimator}, fitted to {row_count} rows{note}"
     rules = len(model.rules)
     inputs = say_inputs(schema.inputs, schema.choices)
     return {
@@ -284,7 +292,7 @@ def _fitted(model: FittedModel) -> dict[str, Any]:
 
 
 def _without_scales(network: Network) -> Network:
-    """Scales of weights belong to the prior."""
+    """The network without its scales of weights, which belong to the prior."""
     return network.inner if isinstance(network, ScaledNetwork) else network
 
 
@@ -308,20 +316,21 @@ def _prior(target: Target) -> str:
 
 
 def _relevance(model: FittedModel) -> dict[str, str]:
-    """The inputs that matter most, where that was learned and there are several."""
-    found = relevance(model)
-    if found is None or len(found.inputs) < 2:
+    """The relevances of inputs, if they were learned and there are several inputs."""
+    relevances = relevance(model)
+    if relevances is None or len(relevances.inputs) < 2:
         return {}
-    median, lower, upper = found.median, found.lower, found.upper
+    median, lower, upper = relevances.median, relevances.lower, relevances.upper
+    names = relevances.inputs
     shares = [
-        f"{found.inputs[i]} {share(median[i])} ({share(lower[i])} to {share(upper[i])})"
-        for i in found.order
+        f"{names[i]} {share(median[i])} ({share(lower[i])} to {share(upper[i])})"
+        for i in relevances.order
     ]
     return {"relevance": f"relevance of inputs: {listing(shares, 4)}"}
 
 
 def _noise(model: FittedModel) -> dict[str, str]:
-    """The noise in words, where there is any."""
+    """The noise in words; nothing for classes."""
     if model.schema.classes is not None:
         return {}
     rows = evenly(len(model.rows.X), REFERENCE_INPUTS)
@@ -395,7 +404,7 @@ def _rule_reports(model: FittedModel) -> list[RuleReport]:
             continue
         mixing = _mixing(draws, logs.reshape(draws.chains, draws.draws, 1))
         rhat, ess, words = _mixed(mixing)
-        removed = removal(term, logs)
+        weights = removal(term, logs)
         reports.append(
             RuleReport(
                 rule=bound.name,
@@ -405,8 +414,8 @@ def _rule_reports(model: FittedModel) -> list[RuleReport]:
                 rhat=rhat,
                 ess=ess,
                 mixing=words,
-                pareto_k=removed.pareto_k,
-                is_removable=removed.is_trusted,
+                pareto_k=weights.pareto_k,
+                is_removable=weights.is_trusted,
                 advice=tuple(_rule_advice(bound, check, rhat)),
                 role=role_from_draws(model, bound.name, logs),
             )
@@ -417,7 +426,7 @@ def _rule_reports(model: FittedModel) -> list[RuleReport]:
 def _unpriced(
     bound: BoundRule, check: RuleCheck | None, logs: np.ndarray
 ) -> RuleReport:
-    """A rule that draws obey by projection, and never paid for."""
+    """A rule that draws obey by projection, without a penalty in the target."""
     return RuleReport(
         rule=bound.name,
         text=str(bound.rule),
@@ -448,8 +457,10 @@ def _rule_advice(
     name, advice = bound.name, []
     if check is not None and check.violation > 0.01:
         problem = f"Rule {name!r} is broken in {check.violation:.1%} of cases: "
-        see = Advice(Kind.SEE_CONFLICTS, name)
-        advice.append(Sentence(problem, f"{bound.claim.remedy}, or ", see, "."))
+        see_conflicts = Advice(Kind.SEE_CONFLICTS, name)
+        advice.append(
+            Sentence(problem, f"{bound.claim.remedy}, or ", see_conflicts, ".")
+        )
     if check is not None and check.data_violation:
         problem = f"Data rows break rule {name!r}: "
         advice.append(Sentence(problem, Advice(Kind.NAME_ROWS, name), "."))
@@ -462,18 +473,18 @@ def _rule_advice(
 
 
 def _projected_advice(bound: BoundRule, check: RuleCheck | None) -> list[str]:
-    """What to do about a rule whose strength has no say in how draws obey it."""
+    """What to do about a projected rule, whose strength does not matter."""
     name, advice = bound.name, []
     if check is not None and check.violation > 0.01:
         advice.append(
             f"Rule {name!r} is broken in {check.violation:.1%} of cases although draws "
             "were moved: give the projection more rounds, refine=20, or the network "
-            "more units; or mend the rule, if it contradicts another one."
+            "more units; or correct the rule, if it contradicts another one."
         )
     if check is not None and check.data_violation:
         advice.append(
             f"Data rows break rule {name!r}, and draws were moved away from them: see "
-            "by how much under Projection, and mend the rows or the rule."
+            "by how much under Projection, and correct the rows or the rule."
         )
     return advice
 
@@ -483,7 +494,7 @@ def _short(value: Any) -> str:
 
 
 def _scales(scales: Any) -> str:
-    """Where inputs have scales of their own; nothing for most models."""
+    """Inputs with scales of their own; empty for most models."""
     return "".join(
         f", {name} from {float(origin):g} in steps of {float(step):g}"
         for name, (origin, step) in (scales or {}).items()

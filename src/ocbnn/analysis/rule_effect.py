@@ -1,4 +1,4 @@
-"""Functions that know a rule beside functions that do not: where it binds, and more."""
+"""Draws with a rule compared with draws without it: where it binds, and spreads."""
 
 import dataclasses
 import itertools
@@ -17,9 +17,9 @@ from ocbnn.metrics.rules import broken_at
 from ocbnn.predictive import Predictive
 from ocbnn.rules import BoundRule
 
-# A range that leaves out this much of the region tells where a rule binds.
+# A range narrower than this share of the region says where a rule binds.
 _NARROW = 0.8
-# How far around its region a rule is compared, in widths of the region.
+# How far outside of its region functions are compared, in widths of the region.
 _NEAR = 0.5
 
 Points = Float[np.ndarray, "_ inputs"]
@@ -27,27 +27,27 @@ Points = Float[np.ndarray, "_ inputs"]
 
 @dataclasses.dataclass(frozen=True)
 class RuleEffect:
-    """A rule, functions that know it, and functions that do not."""
+    """A rule, functions from the fit with it, and functions without it."""
 
     bound: BoundRule
-    knowing: Predictive
+    with_rule: Predictive
     without: PosteriorWithoutRule
 
     @property
     def _even(self) -> np.ndarray:
-        return np.full(self.knowing.size, 1.0 / self.knowing.size)
+        return np.full(self.with_rule.size, 1.0 / self.with_rule.size)
 
     def with_binding(self, explanation: Explanation, xs: Points) -> Explanation:
         """Add where the rule binds."""
-        wrong = self._broken(self.without.predictive, xs)
-        share, binds = binding(wrong, self.without.weights)
+        violations = self._broken(self.without.predictive, xs)
+        share, binds = binding(violations, self.without.weights)
         names = self.bound.schema.inputs
         places = _places(xs, binds, names, self.bound.schema.choices)
-        apart = ~np.any([place.holds(xs, names) for place in places], axis=0)
-        rest = binds[apart] if places else binds[:0]
-        # A class that the model masks is never given, whatever the weights say.
+        is_elsewhere = ~np.any([place.holds(xs, names) for place in places], axis=0)
+        rest = binds[is_elsewhere] if places else binds[:0]
+        # The model never predicts a masked class, whatever the weights are.
         is_masked = self.bound.rule.held == "hard" and self.bound.schema.classes
-        violation = 0.0 if is_masked else float(self._broken(self.knowing, xs).mean())
+        violation = 0.0 if is_masked else float(self._broken(self.with_rule, xs).mean())
         return dataclasses.replace(
             explanation,
             binding=share,
@@ -59,7 +59,7 @@ class RuleEffect:
 
     def spreads(self, xs: Points, outside: Points) -> tuple[Spread, ...]:
         """How uncertain each output is, in the region and just outside of it."""
-        names, _ = self._outputs(self.knowing, xs[:1])
+        names, _ = self._outputs(self.with_rule, xs[:1])
         inside = self._deviations(xs)
         near = self._deviations(outside) if len(outside) else None
         return tuple(
@@ -76,8 +76,8 @@ class RuleEffect:
     def _deviations(self, xs: Points) -> tuple[np.ndarray, np.ndarray]:
         """Standard deviations without the rule and with it."""
         _, without = self._outputs(self.without.predictive, xs)
-        _, knowing = self._outputs(self.knowing, xs)
-        return spread(without, self.without.weights), spread(knowing, self._even)
+        _, with_rule = self._outputs(self.with_rule, xs)
+        return spread(without, self.without.weights), spread(with_rule, self._even)
 
     def _broken(self, predictive: Predictive, xs: Points) -> np.ndarray:
         values = predictive.functions(xs)
@@ -91,17 +91,19 @@ class RuleEffect:
     def _outputs(
         self, predictive: Predictive, xs: Points
     ) -> tuple[list[str], np.ndarray]:
-        """What the rule speaks of: outputs, or the chance of the classes it allows."""
+        """The outputs it mentions, or the probability of the classes it allows."""
         schema, values = self.bound.schema, predictive.functions(xs)
         if schema.classes is None:
             chosen = self.bound.mentions("output") or range(len(schema.outputs))
             return [schema.outputs[i] for i in chosen], values[..., list(chosen)]
-        chances, (name,) = softmax(values, axis=-1), schema.outputs
+        probabilities, (name,) = softmax(values, axis=-1), schema.outputs
         if self.bound.claim.allowed is None:
-            return [f"P({name} = {label})" for label in schema.classes], chances
+            return [f"P({name} = {label})" for label in schema.classes], probabilities
         mask = np.array(self.bound.claim.allowed)
         labels = listing(itertools.compress(schema.classes, mask), 6)
-        return [f"P({name} in {labels})"], chances[..., mask].sum(-1, keepdims=True)
+        return [f"P({name} in {labels})"], probabilities[..., mask].sum(
+            -1, keepdims=True
+        )
 
 
 def just_outside(bound: BoundRule, xs: Points, X: Points) -> Points:
@@ -124,12 +126,12 @@ def just_outside(bound: BoundRule, xs: Points, X: Points) -> Points:
 def _ranges(xs: Points, binds: np.ndarray, names: tuple[str, ...]) -> tuple[Range, ...]:
     if not binds.any():
         return ()
-    there = xs[binds]
+    binding_points = xs[binds]
     numbers = zip(
         names,
-        there.min(axis=0),
-        np.median(there, axis=0),
-        there.max(axis=0),
+        binding_points.min(axis=0),
+        np.median(binding_points, axis=0),
+        binding_points.max(axis=0),
         xs.min(axis=0),
         xs.max(axis=0),
         strict=True,
@@ -140,14 +142,14 @@ def _ranges(xs: Points, binds: np.ndarray, names: tuple[str, ...]) -> tuple[Rang
 def _places(
     xs: Points, binds: np.ndarray, names: tuple[str, ...], choices: Choices = ()
 ) -> tuple[Place, ...]:
-    """The narrowest range that holds all of it, where that is narrow; else a crowd."""
+    """The narrowest range that holds all points that bind, or clusters of them."""
     if xs.shape[1] > 1 and binds.any():
         widths = np.ptp(xs, axis=0)
-        there = np.ptp(xs[binds], axis=0)
-        shares = np.divide(there, widths, out=np.ones_like(there), where=widths > 0)
+        ranges = np.ptp(xs[binds], axis=0)
+        shares = np.divide(ranges, widths, out=np.ones_like(ranges), where=widths > 0)
         levels = set()
         for group in map(list, choices):
-            # One level of a category is narrow, and two are as good as all.
+            # One level of a category is narrow; two count as all of them.
             is_chosen = xs[binds][:, group].min(axis=0) == 1
             shares[group] = np.where(is_chosen & (widths[group] > 0), 0.0, 1.0)
             levels |= {*group}

@@ -17,11 +17,11 @@ from ocbnn.predictive import Predictive
 from ocbnn.priors import RuleTerm
 
 MOST_DRAWS = 2000
-# A rule that costs no more than this cannot keep functions away altogether.
+# A penalty up to this size cannot exclude functions altogether.
 _MILD = 5.0
-# Draws that pay more than a little for a rule lean on it, if there are this many.
-_LITTLE, _FEW = 0.1, 0.01
-# Weights that are worth this share of the draws are nearly the same for all of them.
+# Draws with a larger penalty lean on a rule, and up to this share of them may.
+_LITTLE, _FEW_LEANING = 0.1, 0.01
+# Weights whose effective sample size is this share of the draws are nearly even.
 _EVEN = 0.95
 
 
@@ -34,7 +34,7 @@ class PosteriorWithoutRule:
     predictive
         The functions.
     weights
-        How much each counts; they add up to one.
+        Their weights, which sum to one.
     how
         "reweighted" from the fit itself, or "refitted" without the rule.
     verdict
@@ -49,16 +49,16 @@ class PosteriorWithoutRule:
 
 @dataclasses.dataclass(frozen=True)
 class RemovalWeights:
-    """Whether weights of 1/g can take a rule out of the draws.
+    """Whether weights of 1/g can remove a rule from the draws.
 
     Attributes
     ----------
     log_weights
-        Smoothed, of draws that are thinned to `MOST_DRAWS`.
+        Smoothed log weights of draws that are thinned to `MOST_DRAWS`.
     pareto_k
         The shape of their tail.
     is_trusted
-        Whether they tell what the posterior without the rule is like.
+        Whether they represent the posterior without the rule.
     """
 
     log_weights: Float[np.ndarray, " draws"]
@@ -67,13 +67,14 @@ class RemovalWeights:
 
 
 def removal(term: RuleTerm, log_g: Float[np.ndarray, " draws"]) -> RemovalWeights:
-    """Weights that take a rule out of draws that pay `log_g` for it.
+    """Weights that remove a rule from draws whose penalty for it is `log_g`.
 
-    Pareto k says whether a few draws have all the weight. It cannot know of functions
-    that a rule has kept away altogether, and those are what removing it would bring
-    back. So weights are trusted where a rule is too mild to keep any away, and else
-    only where they are nearly the same for all draws: no draw leans on the rule. They
-    are never trusted for hard rules and for rules with room on several sides.
+    Pareto k says whether a few draws have all the weight. It says nothing about
+    functions that the rule has excluded altogether, and removing the rule would bring
+    those back. So weights are trusted if the rule is too mild to exclude any, and
+    otherwise only if they are nearly the same for all draws, so that no draw leans on
+    the rule. They are never trusted for hard rules or for rules with room on several
+    sides.
     """
     bound, size = term.bound, len(log_g)
     smoothed = smooth(-log_g)
@@ -84,7 +85,7 @@ def removal(term: RuleTerm, log_g: Float[np.ndarray, " draws"]) -> RemovalWeight
     if not is_mild:
         trusted &= smoothed.ess >= _EVEN * size
         leaning = np.mean(log_g < -_LITTLE) if is_penalty else 0.0
-        trusted &= leaning <= _FEW
+        trusted &= leaning <= _FEW_LEANING
     return RemovalWeights(smoothed.log_weights, smoothed.pareto_k, bool(trusted))
 
 
@@ -107,37 +108,37 @@ def refitted(
 
 
 def refit_without(model: FittedModel, term: RuleTerm, progress: object) -> Draws:
-    """A second fit of the same plan, kept for all who ask about this rule."""
-    known, name = model.second_fits, term.bound.name
-    if name not in known:
-        place = [other.bound.name for other in model.target.rules].index(name)
-        key, _ = second_keys(model, place)
-        known[name] = sample(
+    """A second fit with the same plan, cached for all analyses of this rule."""
+    fits, name = model.second_fits, term.bound.name
+    if name not in fits:
+        index = [other.bound.name for other in model.target.rules].index(name)
+        key, _ = second_keys(model, index)
+        fits[name] = sample(
             model.draws.plan,
             without_rule(model.target, term),
             key,
             progress=progress,
             devices=model.devices,
         ).whole()
-    return known[name]
+    return fits[name]
 
 
-def second_keys(model: FittedModel, place: int) -> tuple[RandomKey, RandomKey]:
+def second_keys(model: FittedModel, index: int) -> tuple[RandomKey, RandomKey]:
     """Random keys for a second fit about a rule, and for its evidence."""
     key = jax.random.fold_in(key_from(model.random_state), 2)
-    first, second = jax.random.split(jax.random.fold_in(key, place))
+    first, second = jax.random.split(jax.random.fold_in(key, index))
     return first, second
 
 
 def without_rule(target: Target, term: RuleTerm) -> Target:
-    """The log density less one rule."""
-    return with_rules(target, [other for other in target.rules if other is not term])
+    """The log density without one rule."""
+    return with_rules(target, [rule for rule in target.rules if rule is not term])
 
 
 def with_rules(
     target: Target, rules: Sequence[RuleTerm], *, with_data: bool = True
 ) -> Target:
-    """The log density with other rules, and perhaps without its data."""
+    """The log density with other rules, with or without its data."""
     return Target(
         target.network,
         target.weight_prior,

@@ -1,6 +1,6 @@
-"""The numbers of a report: each with what would be good, and what to do when it is not.
+"""The numbers of a report, each with its desired range and advice if it is outside.
 
-Which there are depends on what was run and on what its traces hold.
+Which numbers there are depends on the algorithm and its traces.
 """
 
 import dataclasses
@@ -22,10 +22,10 @@ from ocbnn.inference.trace_statistics import (
 from ocbnn.inference.verdict import GOOD_RHAT, LEAST_ENERGY, WANTED_ESS
 
 _LEAST_ACCEPTANCE = 0.5
-_FEW_DIVERGENCES = 0.01
-_MOST_CUT_OFF = 0.1
-# Populations whose log evidence differs by more have seen different things.
-_EVIDENCE_APART = 1.0
+_MAX_DIVERGENT = 0.01
+_MAX_CUT_OFF = 0.1
+# Populations whose log evidence differs by more have explored different modes.
+_MAX_EVIDENCE_RANGE = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,17 +37,17 @@ class Number:
     key
         Its name in `to_dict`.
     name
-        Its name for people.
+        Its name on the page.
     value
         The number, or several.
     text
         How it is printed.
     wanted
-        What would be good, in words; empty where nothing is.
+        The desired value, in words; empty if there is none.
     is_good
-        Whether it is; None where nothing can be said.
+        Whether it is as desired; None if that cannot be judged.
     advice
-        What to do next, where it is not.
+        What to do next if it is not.
     """
 
     key: str
@@ -60,7 +60,7 @@ class Number:
 
 
 def run_numbers(draws: Draws, mixing: Mixing | None) -> list[Number]:
-    """All numbers that this run has."""
+    """All numbers of this run."""
     numbers = [] if mixing is None else list(_mixing(draws, mixing))
     return [*numbers, *_moves(draws), *_climb(draws), *_tempering(draws)]
 
@@ -93,7 +93,7 @@ def _mixing(draws: Draws, mixing: Mixing) -> Iterator[Number]:
         ("ess_bulk", "bulk ESS of f(x), least / median", mixing.bulk),
         ("ess_tail", "tail ESS of f(x), least / median", mixing.tail),
     ):
-        least, median = -_largest(-sizes), _middle(sizes)
+        least, median = -_largest(-sizes), _median(sizes)
         yield Number(
             key,
             name,
@@ -107,14 +107,14 @@ def _mixing(draws: Draws, mixing: Mixing) -> Iterator[Number]:
 
 def _moves(draws: Draws) -> Iterator[Number]:
     if "divergent" in draws.stats:
-        part = divergent_share(draws)
+        share = divergent_share(draws)
         yield Number(
             "divergences",
             "divergent moves",
             draws.divergences,
-            f"{draws.divergences} ({part:.1%})",
-            f"below {_FEW_DIVERGENCES:.0%}",
-            part <= _FEW_DIVERGENCES,
+            f"{draws.divergences} ({share:.1%})",
+            f"below {_MAX_DIVERGENT:.0%}",
+            share <= _MAX_DIVERGENT,
             Sentence(
                 "Moves diverge: ",
                 Kind.SMALLER_STEPS,
@@ -132,15 +132,15 @@ def _moves(draws: Draws) -> Iterator[Number]:
             rate >= _LEAST_ACCEPTANCE,
             "Most moves are rejected: let the step size be learned, or lower it.",
         )
-    freedom = energies(draws)
-    if freedom is not None:
+    ebfmi = energies(draws)
+    if ebfmi is not None:
         yield Number(
             "ebfmi",
             "E-BFMI (energy) of chains, least",
-            tuple(float(one) for one in freedom),
-            f"{np.nanmin(freedom):.2f}",
+            tuple(float(value) for value in ebfmi),
+            f"{np.nanmin(ebfmi):.2f}",
             f"at least {LEAST_ENERGY}",
-            bool(np.nanmin(freedom) >= LEAST_ENERGY),
+            bool(np.nanmin(ebfmi) >= LEAST_ENERGY),
             Sentence(
                 "Energies change slowly: run ",
                 Kind.MORE_WARMUP,
@@ -155,14 +155,14 @@ def _cut_off(draws: Draws) -> Iterator[Number]:
     depth = getattr(draws.plan, "max_depth", None)
     if depth is None or "steps" not in draws.stats or draws.plan.thin != 1:
         return
-    part = float(np.mean(draws.stats["steps"] >= 2**depth - 1))
+    share = float(np.mean(draws.stats["steps"] >= 2**depth - 1))
     yield Number(
         "cut_off",
         "trajectories cut off by max_depth",
-        part,
-        f"{part:.1%}",
-        f"at most {_MOST_CUT_OFF:.0%}",
-        part <= _MOST_CUT_OFF,
+        share,
+        f"{share:.1%}",
+        f"at most {_MAX_CUT_OFF:.0%}",
+        share <= _MAX_CUT_OFF,
         Sentence(
             "Trajectories are cut off: raise ",
             setting("max_depth"),
@@ -190,23 +190,23 @@ def _climb(draws: Draws) -> Iterator[Number]:
                 ".",
             ),
         )
-    found = climbing(draws)
-    if found is not None:
-        name, trace = found
+    traced = climbing(draws)
+    if traced is not None:
+        name, trace = traced
         count = max(1, trace.shape[1] // 10)
-        last, more = float(trace[:, -count:].mean()), gain(draws)
+        last, rise = float(trace[:, -count:].mean()), gain(draws)
         yield Number(
             name,
             {"elbo": "ELBO"}.get(name, "log density") + ", mean of last tenth",
             last,
             f"{last:.5g}",
             "no longer rising",
-            more is None,
+            rise is None,
             ""
-            if more is None
+            if rise is None
             else Sentence(
-                f"{more.name} still rises: run more ",
-                setting(more.setting),
+                f"{rise.name} still rises: run more ",
+                setting(rise.setting),
                 ".",
             ),
         )
@@ -231,24 +231,24 @@ def _tempering(draws: Draws) -> Iterator[Number]:
         )
     evidence = draws.log_evidence
     if evidence is not None:
-        apart = float(np.ptp(evidence))
+        spread = float(np.ptp(evidence))
         yield Number(
             "log_evidence",
             "log evidence, mean and range",
-            tuple(float(one) for one in evidence),
-            f"{evidence.mean():.2f} / {apart:.2f}",
-            f"range at most {_EVIDENCE_APART:g}",
-            apart <= _EVIDENCE_APART if len(evidence) > 1 else None,
+            tuple(float(value) for value in evidence),
+            f"{evidence.mean():.2f} / {spread:.2f}",
+            f"range at most {_MAX_EVIDENCE_RANGE:g}",
+            spread <= _MAX_EVIDENCE_RANGE if len(evidence) > 1 else None,
             "The populations disagree on the evidence: use more particles or moves, or "
             "a higher keep.",
         )
 
 
 def _largest(numbers: np.ndarray) -> float:
-    kept = numbers[np.isfinite(numbers)]
-    return float(kept.max()) if kept.size else float("nan")
+    finite = numbers[np.isfinite(numbers)]
+    return float(finite.max()) if finite.size else float("nan")
 
 
-def _middle(numbers: np.ndarray) -> float:
-    kept = numbers[np.isfinite(numbers)]
-    return float(np.median(kept)) if kept.size else float("nan")
+def _median(numbers: np.ndarray) -> float:
+    finite = numbers[np.isfinite(numbers)]
+    return float(np.median(finite)) if finite.size else float("nan")

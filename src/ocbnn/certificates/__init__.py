@@ -1,4 +1,4 @@
-"""Certificates: what is proved of a model, written down, and checked again."""
+"""Certificates: proofs about a model, as files that can be verified."""
 
 from ocbnn.certificates.certification import certify as certify
 from ocbnn.certificates.verification import verify as verify

@@ -1,4 +1,4 @@
-"""What a person asks of a certificate, checked before anything is proved."""
+"""The arguments of `certify`, checked before anything is proved."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,8 +16,8 @@ from ocbnn.rules import BoundRule, Rule, bind
 from ocbnn.rules.rule import RULE_NAME
 
 # The defaults: draws, boxes for each draw and place, and confidence. If all of 200
-# draws keep a rule, a new one does in 98.5 % of cases; the thousands of a usual fit
-# take minutes, and are seldom worth more independent ones.
+# draws keep a rule, a new one does with a probability of at least 98.5 %; the thousands
+# of a usual fit take minutes, and are seldom worth more independent ones.
 DRAWS, BOXES, CONFIDENCE = 200, 4096, 0.95
 ALL = "all"
 _AT, _TOLERANCE, _WITHIN = (
@@ -26,12 +26,12 @@ _AT, _TOLERANCE, _WITHIN = (
 
 
 def bounds_of(name: str) -> Advice:
-    """How to bound an input."""
+    """Advice how to bound an input."""
     return Advice(Kind.BOUND_INPUT, values={"name": name})
 
 
 def _around(name: str) -> Advice:
-    """How to ask about rows."""
+    """Advice how to certify rows."""
     return Advice(Kind.LOOK_AROUND, values={"name": name})
 
 
@@ -66,31 +66,31 @@ def parse_request(
     boxes: Any,
     confidence: Any,
 ) -> tuple[CertificateRequest, tuple[BoundRule, ...]]:
-    """What was asked, as plain values, and the rules that it is about.
+    """The request as plain values, and the rules that it is about.
 
     Parameters
     ----------
     model
         A fitted model.
     rule
-        As `certify` takes it, like what follows.
+        As `certify` takes it, like the other arguments.
     rows
-        Rows of inputs; nan where one is missing.
+        Rows of inputs; NaN for missing values.
     tolerance
         How far from them inputs may lie.
     within
         Bounds of inputs.
     draws
-        At most so many, or "all".
+        The largest number of draws, or "all".
     boxes
-        At most so many for each draw and place.
+        The largest number of boxes for each draw and place.
     confidence
-        Of the statement about draws that were not looked at.
+        Confidence of the statement about other draws.
 
     Raises
     ------
     SettingError
-        When that makes no sense.
+        When an argument is not valid.
     """
     names = model.schema.inputs
     if not (isinstance(draws, str) and draws == ALL):
@@ -102,9 +102,9 @@ def parse_request(
             "confidence=0.95."
         )
     _check_pairing(rows, tolerance, within, names)
-    bounds, spelled, is_own = _rules(model, rule)
+    bounds, rule_text, is_own = _rules(model, rule)
     request = CertificateRequest(
-        rule=spelled,
+        rule=rule_text,
         is_own=is_own,
         draws=None if draws == ALL else int(draws),
         boxes=int(boxes),
@@ -117,17 +117,17 @@ def parse_request(
 
 
 def whole_rows(model: FittedModel, at: Any) -> np.ndarray:
-    """Rows of a model's inputs that lack nothing.
+    """Rows of a model's inputs without missing values.
 
     Raises
     ------
     DataError
-        When they are none.
+        When `at` does not hold such rows.
     """
     try:
         numbers = np.asarray(at, float)
     except (TypeError, ValueError):
-        numbers = np.zeros((1, 1))  # What is wrong with it is said below.
+        numbers = np.zeros((1, 1))  # `inputs_of` below raises the error.
     if numbers.ndim == 2 and not np.isfinite(numbers).all():
         row, column = np.argwhere(~np.isfinite(numbers))[0].tolist()
         raise DataError(
@@ -145,12 +145,12 @@ def whole_rows(model: FittedModel, at: Any) -> np.ndarray:
         ) from None
 
 
-def _check_count(value: Any, name: str, usual: int, otherwise: str = "") -> None:
+def _check_count(value: Any, name: str, example: int, otherwise: str = "") -> None:
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not is_whole or value < 1:
         raise SettingError(
             f"{name} must be a whole number above zero, got {value!r}. Write "
-            f"{name}={usual}{otherwise}."
+            f"{name}={example}{otherwise}."
         )
 
 
@@ -172,25 +172,25 @@ def _check_pairing(
             Sentence(_AT, " and ", _TOLERANCE, problem, _around(names[0]), ".")
         )
     if rows is not None and within:
-        problem = " is for a whole region. Leave one of them out."
-        raise SettingError(Sentence(_AT, " looks around rows, and ", _WITHIN, problem))
+        problem = " bounds a whole region. Leave one of them out."
+        raise SettingError(Sentence(_AT, " is for rows, and ", _WITHIN, problem))
 
 
 def _rules(
     model: FittedModel, rule: Any
 ) -> tuple[tuple[BoundRule, ...], str | None, bool]:
-    """The rules asked about, how that was said, and whether they are one's own."""
+    """The rules to certify, their name or text, and whether the user gave them."""
     if rule is None:
         return model.checkable_rules, None, False
-    named = {bound.name: bound for bound in model.rules}
+    by_name = {bound.name: bound for bound in model.rules}
     if isinstance(rule, BoundRule) and rule in model.rules:
         return (rule,), rule.name, False
-    if isinstance(rule, str) and rule in named:
-        return (named[rule],), rule, False
+    if isinstance(rule, str) and rule in by_name:
+        return (by_name[rule],), rule, False
     if not isinstance(rule, (str, Rule, BoundRule)):
         raise SettingError(
-            f"rule must be the name of a rule ({listing(named)}), a rule, or its text, "
-            f"got {type(rule).__name__}."
+            f"rule must be the name of a rule ({listing(by_name)}), a rule, or its "
+            f"text, got {type(rule).__name__}."
         )
     if isinstance(rule, BoundRule):
         return (rule,), str(rule.rule), True
@@ -199,8 +199,8 @@ def _rules(
     except RuleError:
         if isinstance(rule, str) and RULE_NAME.fullmatch(rule.strip()):
             raise SettingError(
-                f"no rule of the model is called {rule!r}.{suggest(rule, named)} It "
-                f"has {listing(map(repr, named)) or 'none'}. For another rule, write "
+                f"no rule of the model is called {rule!r}.{suggest(rule, by_name)} It "
+                f"has {listing(map(repr, by_name)) or 'none'}. For another rule, write "
                 "its text, such as `if 0 <= x <= 1 then y >= 0`."
             ) from None
         raise
@@ -234,18 +234,18 @@ def _bounds(within: Any, names: Sequence[str]) -> dict[str, tuple[float, float]]
 
 def _check_input(name: object, names: Sequence[str], setting: Advice) -> None:
     if name not in names:
-        problem = f" speaks of {name!r}, which is no input: {listing(names)}."
+        problem = f" names {name!r}, which is not an input: {listing(names)}."
         raise SettingError(Sentence(setting, problem, suggest(name, names)))
 
 
 def _tolerances(tolerance: Any, names: Sequence[str]) -> tuple[float, ...]:
-    given = tolerance
+    values = tolerance
     if isinstance(tolerance, Mapping):
         for name in tolerance:
             _check_input(name, names, _TOLERANCE)
-        given = [tolerance.get(name, 0.0) for name in names]
+        values = [tolerance.get(name, 0.0) for name in names]
     try:
-        away = np.broadcast_to(np.asarray(given, float), (len(names),))
+        tolerances = np.broadcast_to(np.asarray(values, float), (len(names),))
     except (TypeError, ValueError):
         problem = (
             f" must be a number, one for each of the {len(names)} inputs "
@@ -255,7 +255,7 @@ def _tolerances(tolerance: Any, names: Sequence[str]) -> tuple[float, ...]:
         raise SettingError(
             Sentence(_TOLERANCE, problem, _around(names[0]), ".")
         ) from None
-    if not ((away >= 0) & np.isfinite(away)).all():
-        problem = f" must be zero or more for each input, got {away.tolist()}."
+    if not ((tolerances >= 0) & np.isfinite(tolerances)).all():
+        problem = f" must be zero or more for each input, got {tolerances.tolist()}."
         raise SettingError(Sentence(_TOLERANCE, problem))
-    return tuple(away.tolist())
+    return tuple(tolerances.tolist())

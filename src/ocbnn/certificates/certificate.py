@@ -1,4 +1,4 @@
-"""What was proved about a rule: plain data, a page of text, and a file."""
+"""What was proved about rules, as plain data and as a page."""
 
 import dataclasses
 from typing import Any
@@ -16,7 +16,7 @@ from ocbnn.proofs.search import BROKEN, HOLDS, UNDECIDED
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """A box of inputs, in the user's units, on which a rule was looked at.
+    """A box of inputs, in the user's units, on which a rule was examined.
 
     Attributes
     ----------
@@ -25,8 +25,8 @@ class Place:
     high
         The greatest.
     row
-        The row it lies around, for a certificate of single rows; else None. The
-        first row is row 1, as in what is said about tables.
+        The row it lies around, for a certificate of single rows; otherwise None.
+        Rows are counted from 1.
     """
 
     low: tuple[float, ...]
@@ -36,16 +36,16 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class RowNeighbourhoods:
-    """Which rows a rule was looked at around, and which were left out.
+    """The rows around which a rule was examined, and those that were left out.
 
     Attributes
     ----------
     rows
-        How many rows were asked about.
+        How many rows were given.
     outside
         Rows that lie outside the rule's region, even with their tolerance.
     missing
-        Rows that lack an input.
+        Rows with a missing input.
     tolerance
         How far from a row each input may lie.
     """
@@ -57,13 +57,13 @@ class RowNeighbourhoods:
 
     @property
     def looked_at(self) -> int:
-        """Rows that the rule was looked at around."""
+        """The number of rows around which the rule was examined."""
         return self.rows - len(self.outside) - len(self.missing)
 
 
 @dataclasses.dataclass(frozen=True)
 class Counterexample:
-    """An input at which a draw breaks the rule: proved.
+    """An input at which a draw provably breaks the rule.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Counterexample:
 
 @dataclasses.dataclass(frozen=True)
 class CertificateRequest:
-    """What a certificate was asked for.
+    """The arguments of a certificate.
 
     Attributes
     ----------
@@ -94,15 +94,15 @@ class CertificateRequest:
     is_own
         Whether the rule was given as text or object, not as a name.
     draws
-        At most so many draws, evenly chosen; None for all.
+        The largest number of draws, evenly chosen; None for all.
     boxes
-        At most so many boxes for each draw and place.
+        The largest number of boxes for each draw and place.
     confidence
-        Of the statement about draws that were not looked at.
+        Confidence of the statement about other draws.
     within
         Bounds of inputs.
     rows
-        Rows of inputs, nan where one is missing; None for the whole region.
+        Rows of inputs, NaN for missing values; None for the whole region.
     tolerance
         How far from a row each input may lie.
     """
@@ -117,7 +117,7 @@ class CertificateRequest:
     tolerance: tuple[float, ...] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values; of the rows, how many there are."""
+        """The same as plain values, with the number of rows instead of the rows."""
         return {
             **dataclasses.asdict(self),
             "within": {name: list(ends) for name, ends in self.within.items()},
@@ -137,11 +137,11 @@ class RuleCertificate(Page):
     text
         The rule.
     is_own
-        Whether it was given as text or object, not by a name of the model's.
+        Whether it was given as text or object, not as a name.
     is_masked
-        Whether the model masks what it forbids, so no draw can break it.
+        Whether the model masks the classes that it forbids, so no draw can break it.
     reading
-        What it means for a draw to keep it, where that needs to be said.
+        What it means for a draw to keep it; empty if that is obvious.
     inputs
         Names of the inputs.
     outputs
@@ -151,32 +151,32 @@ class RuleCertificate(Page):
     cut
         Inputs that the rule leaves unbounded, and that were bounded for the proof.
     narrowed
-        Inputs of which a part of the region alone was looked at.
+        Inputs along which only a part of the region was examined.
     places
-        Where it was looked at: the whole region, or around rows.
+        Where it was examined: the whole region, or boxes around rows.
     around
         Which rows those are; None for the whole region.
     draws
-        Numbers of the draws that were looked at.
+        Numbers of the draws that were examined.
     available
-        How many draws of the model answer.
+        How many draws the model uses for predictions.
     status
-        (places, draws); 1 where it is kept: proved, -1 where it is broken:
-        proved, and 0 where the budget was spent before either was.
+        (places, draws): 1 if it is proved that the draw keeps the rule, -1 if it
+        is proved that the draw breaks it, and 0 if the budget was spent before.
     counterexamples
-        Where it is broken, one for each -1.
+        Inputs at which it is broken, one for each -1.
     splits
         How the boxes were divided for the proof, by (place, draw).
     effective
         How many independent draws the draws are worth; None when unknown.
     confidence
-        Of the statement about draws that were not looked at.
+        Confidence of the statement about other draws.
     boxes
         How many boxes were bounded.
     seconds
         How long it took.
     stopped
-        Whether somebody stopped it before all was decided that could be.
+        Whether it was stopped before everything was decided or out of budget.
     """
 
     rule: str
@@ -204,7 +204,7 @@ class RuleCertificate(Page):
 
     @property
     def is_local(self) -> bool:
-        """Whether it speaks of rows, not of the whole region."""
+        """Whether it is about rows, not about the whole region."""
         return self.around is not None
 
     @property
@@ -232,8 +232,8 @@ class RuleCertificate(Page):
     def probability(self) -> float:
         """A lower bound, at `confidence`, on the probability that a new draw keeps it.
 
-        The Clopper-Pearson bound of as many successes among as many trials as the draws
-        are worth; undecided draws count as failures. One, where no draw can break it.
+        The Clopper-Pearson bound, with the effective number of draws as trials;
+        undecided draws count as failures. It is one if no draw can break the rule.
         """
         if self.is_masked:
             return 1.0
@@ -250,17 +250,17 @@ class RuleCertificate(Page):
             **self.summary(),
             "counterexamples": [
                 {
-                    "row": self.places[one.place].row,
-                    "draw": one.draw,
-                    "x": dict(zip(self.inputs, one.x, strict=True)),
-                    "y": dict(zip(self.outputs, one.y, strict=True)),
+                    "row": self.places[example.place].row,
+                    "draw": example.draw,
+                    "x": dict(zip(self.inputs, example.x, strict=True)),
+                    "y": dict(zip(self.outputs, example.y, strict=True)),
                 }
-                for one in self.counterexamples
+                for example in self.counterexamples
             ],
         }
 
     def summary(self) -> dict[str, Any]:
-        """The findings as plain values, without inputs that break the rule."""
+        """The findings as plain values, without counterexamples."""
         return {
             "rule": self.rule,
             "text": self.text,
@@ -294,13 +294,13 @@ class RuleCertificate(Page):
     def _rows(self) -> dict[str, Any] | None:
         if self.around is None:
             return None
-        away = zip(self.inputs, self.around.tolerance, strict=True)
+        tolerances = zip(self.inputs, self.around.tolerance, strict=True)
         return {
             "asked": self.around.rows,
             "looked_at": self.around.looked_at,
             "outside": list(self.around.outside),
             "missing": list(self.around.missing),
-            "tolerance": dict(away),
+            "tolerance": dict(tolerances),
         }
 
     def to_text(self, spelling: Spelling = in_python) -> str:
@@ -315,15 +315,15 @@ class Certificate(RulePages[RuleCertificate]):
     Attributes
     ----------
     model
-        A digest of the model it speaks about.
+        A digest of the model.
     verdict
         Whether the model's draws can be trusted: a word, and why.
     asked
-        What was asked for.
+        The arguments of the certificate.
     rules
-        One for each rule.
+        A certificate for each rule.
     skipped
-        Rules that cannot be proved, and why.
+        Rules that cannot be certified, and why.
     """
 
     model: str
@@ -334,7 +334,7 @@ class Certificate(RulePages[RuleCertificate]):
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody stopped it before all was decided that could be."""
+        """Whether it was stopped before everything was decided or out of budget."""
         return any(rule.stopped for rule in self.rules)
 
     def to_dict(self) -> dict[str, Any]:

@@ -48,25 +48,25 @@ def certify(
         The rule's name, or a rule that the model was not fitted with, as an
         object or text; every rule of the model when left out.
     at
-        Rows of inputs. The rule is then looked at around each, not everywhere.
+        Rows of inputs. The rule is then examined around each, not everywhere.
     tolerance
         How far from a row an input may lie, in its own units: a number for
         all inputs, or one for each by name (others stay exactly as they are).
     within
         Bounds of inputs, `{"age": (0, 120)}`. Inputs that the rule leaves
-        unbounded are looked at over the range of the training data when left out;
-        of others a smaller part of the region is looked at.
+        unbounded are examined over the range of the training data when left out;
+        bounds on others restrict the region.
     draws
-        At most so many draws, evenly chosen, or "all". If the 200 looked at
-        when it is left out all keep a rule, and are worth as many independent
-        ones, a new draw does with a probability of 98.5 % or more.
+        The largest number of draws, evenly chosen, or "all". If the 200 of the
+        default all keep a rule, and are worth as many independent ones, a new
+        draw does with a probability of 98.5 % or more.
     boxes
-        At most so many boxes for each draw and place.
+        The largest number of boxes for each draw and place.
     confidence
-        Of the statement about draws that were not looked at.
+        Confidence of the statement about other draws.
     progress
         As for a model: a bar on a terminal when left out, True for lines
-        elsewhere, False for neither. Ctrl-C stops; what was decided until then is
+        elsewhere, False for neither. Ctrl-C stops; results until then are
         returned, and the rest counts as undecided.
 
     Raises
@@ -95,7 +95,7 @@ def prove(
     progress: object = False,
     **settings: Any,
 ) -> Certificate:
-    """The same for rows that may lack something."""
+    """The same for rows that may have missing values."""
     request, bounds = parse_request(model, rule, **settings)
     chosen = choose(model, request.draws)
     proofs, skipped = [], {}
@@ -113,10 +113,10 @@ def prove(
 
 
 def digest(model: FittedModel) -> str:
-    """What tells one fitted model from another, to the last bit.
+    """A digest that identifies a fitted model, to the last bit.
 
-    The network, its draws and which of them answer, units, names of columns and
-    classes, and rules with their settings.
+    It covers the network, its draws and which of them are used, units, names of columns
+    and classes, and rules with their settings.
     """
     labels = [repr(model.target.network), repr(model.schema)]
     if model.schema.choices:
@@ -130,7 +130,7 @@ def digest(model: FittedModel) -> str:
     parts += [rest for rest in rests if rest.any()]
     kept = np.asarray(model.kept, np.int64)
     for array in (*jax.tree.leaves(model.draws.stacked().weights), *parts, kept):
-        whole = np.ascontiguousarray(array)
-        sha.update(f"{whole.dtype.str}{whole.shape}".encode())
-        sha.update(whole.tobytes())
+        contiguous = np.ascontiguousarray(array)
+        sha.update(f"{contiguous.dtype.str}{contiguous.shape}".encode())
+        sha.update(contiguous.tobytes())
     return sha.hexdigest()

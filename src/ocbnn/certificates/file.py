@@ -1,4 +1,4 @@
-"""Certificates as files. Whether one is true, `verification` finds out."""
+"""Certificates as files. The module `verification` checks whether one is true."""
 
 import dataclasses
 import json
@@ -38,11 +38,15 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
 
 
-def _schema(kind: type, /, **own: Any) -> Any:
-    """What a file says of a data class: all of its fields, `own` in other words."""
+def _schema(kind: type, /, **replaced: Any) -> Any:
+    """The file's schema of a data class: its fields, some with `replaced` types."""
     hints = typing.get_type_hints(kind)
-    words = {field.name: hints[field.name] for field in dataclasses.fields(kind)} | own
-    fields: dict[str, Any] = {name: (hint, ...) for name, hint in words.items()}
+    hints_of_fields = {
+        field.name: hints[field.name] for field in dataclasses.fields(kind)
+    } | replaced
+    fields: dict[str, Any] = {
+        name: (hint, ...) for name, hint in hints_of_fields.items()
+    }
     return create_model(f"_{kind.__name__}", __base__=_Strict, **fields)
 
 
@@ -83,8 +87,8 @@ def write(certificate: Certificate, path: Any) -> None:
     StorageError
         When it cannot be written there.
     """
-    if why := unwritable(path):
-        raise StorageError(f"{path}: {why}")
+    if reason := unwritable(path):
+        raise StorageError(f"{path}: {reason}")
     request = certificate.asked
     content = {
         "kind": _KIND,
@@ -108,31 +112,31 @@ def unwritable(path: Any) -> str:
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}. Make it first: mkdir {path.parent}"
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        return "this file may not be written. Name another one."
+        return "you may not write this file. Name another one."
     if path.exists() and not _is_replaceable(path):
-        return "this file is there already, and is no certificate. Name another one."
+        return "this file exists and is not a certificate. Name another one."
     return ""
 
 
 def _is_replaceable(path: Path) -> bool:
-    """Whether there is nothing to lose: never write over a model or a table."""
+    """Whether it is empty or a certificate, so that no model or table is lost."""
     with path.open("rb") as file:
         start = file.read(1000)
     return not start or _KIND.encode() in start
 
 
 def read(path: Any) -> Certificate:
-    """Read a certificate; whether it is true, `verify` finds out.
+    """Read a certificate; `verify` checks whether it is true.
 
     Raises
     ------
     CertificateError
-        When the file is none.
+        When the file is not a certificate.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise CertificateError(
-            f"a certificate, or the path of its file, is needed, got {path!r}. Write "
-            'verify("certificate.json", model).'
+            f"certificate must be a certificate or the path of its file, got {path!r}. "
+            'Write verify("certificate.json", model).'
         )
     if Path(path).is_dir():
         raise CertificateError(
@@ -140,7 +144,7 @@ def read(path: Any) -> Certificate:
         )
     try:
         text = Path(path).read_text(encoding="utf-8")
-        json.loads(text, object_pairs_hook=_once)
+        json.loads(text, object_pairs_hook=_refuse_duplicate_keys)
         _refuse_other_formats(_Head.model_validate_json(text), path)
         file = _File.model_validate_json(text)
         return _certificate(file)
@@ -150,19 +154,19 @@ def read(path: Any) -> Certificate:
             "FILE` wrote."
         ) from None
     except UnicodeDecodeError:
-        problem = "it is no text"
+        problem = "it is not a text file"
     except RecursionError:
         problem = "it is nested too deeply"
     except json.JSONDecodeError:
-        problem = "it is not written in JSON, or is cut short"
+        problem = "it is not JSON, or incomplete"
     except ValidationError as error:
         problem = _in_words(error.errors()[0])
     except (ValueError, KeyError) as error:
         if isinstance(error, CertificateError):
             raise
-        problem = "its letters and numbers do not fit together"
+        problem = "its values are not consistent"
     raise CertificateError(
-        f"{path} is no certificate that can be read: {problem}. "
+        f"{path} cannot be read as a certificate: {problem}. "
         "`ocbnn certify MODEL --out FILE` writes one."
     )
 
@@ -171,32 +175,32 @@ def _refuse_other_formats(head: _Head, path: Any) -> None:
     is_ours = head.kind == _KIND and type(head.version) is int
     if not is_ours or head.version == FORMAT:
         return
-    why = "a newer ocbnn wrote it. Check it with that one"
+    reason = "a newer ocbnn wrote it. Verify it with that version"
     if head.version < FORMAT:
-        why = (
-            "it does not say all that is checked today. Make it anew: `ocbnn certify "
+        reason = (
+            "it lacks values that are checked today. Make a new one: `ocbnn certify "
             "MODEL --out FILE`"
         )
     raise CertificateError(
-        f"{path} is a certificate of format {head.version}, and format {FORMAT} is "
-        f"read here: {why}."
+        f"{path} is a certificate of format {head.version}, and this version reads "
+        f"format {FORMAT}: {reason}."
     )
 
 
 def _in_words(problem: Any) -> str:
-    """What is wrong with a file, without the words of the one who found it."""
+    """What is wrong with a file, in our words instead of pydantic's."""
     where = ".".join(map(str, problem["loc"]))
     match problem["type"]:
         case "json_invalid":
-            return "it is not written in JSON, or is cut short"
+            return "it is not JSON, or incomplete"
         case "missing":
             return f"it lacks {where!r}"
         case "extra_forbidden":
             return f"it has {where!r}, which no certificate has"
         case _ if not where:
-            return "it is JSON, but no object"
+            return "it is JSON, but not an object"
         case _:
-            return f"what stands at {where!r} cannot stand there"
+            return f"the value of {where!r} is not valid"
 
 
 def _plain_rows(rows: np.ndarray | None) -> list[list[float | None]] | None:
@@ -211,7 +215,7 @@ def _to_plain(rule: RuleCertificate) -> dict[str, Any]:
         f"{place} {draw}": " ".join(_LEAF if axis < 0 else str(axis) for axis in axes)
         for (place, draw), axes in rule.splits.items()
     }
-    own = {
+    replaced = {
         "places": [vars(place) for place in rule.places],
         "around": None if rule.around is None else vars(rule.around),
         "status": status,
@@ -219,14 +223,16 @@ def _to_plain(rule: RuleCertificate) -> dict[str, Any]:
         "splits": splits,
         "summary": rule.summary(),
     }
-    return {name: value for name, value in vars(rule).items() if name not in own} | own
+    return {
+        name: value for name, value in vars(rule).items() if name not in replaced
+    } | replaced
 
 
 def _certificate(file: Any) -> Certificate:
     request = file.asked
     rows = None if request.rows is None else np.array(request.rows, float)
     if rows is not None and (rows.ndim != 2 or request.tolerance is None):
-        raise ValueError("rows have one size and a tolerance")
+        raise ValueError("rows must have one size and a tolerance")
     return Certificate(
         file.model,
         file.verdict,
@@ -239,8 +245,8 @@ def _certificate(file: Any) -> Certificate:
 def _from_plain(rule: Any) -> RuleCertificate:
     status = np.array([[_CODES[letter] for letter in row] for row in rule.status])
     if status.shape != (len(rule.places), len(rule.draws)) or not status.size:
-        raise ValueError("the status of places and draws has another size than those")
-    own = {
+        raise ValueError("the status must have one entry per place and draw")
+    replaced = {
         "places": tuple(Place(**vars(place)) for place in rule.places),
         "around": None
         if rule.around is None
@@ -251,7 +257,7 @@ def _from_plain(rule: Any) -> RuleCertificate:
         ),
         "splits": dict(_splits(*pair) for pair in rule.splits.items()),
     }
-    fields = {**vars(rule), **own}
+    fields = {**vars(rule), **replaced}
     summary = fields.pop("summary")
     certificate = RuleCertificate(**fields)
     _compare(summary, certificate)
@@ -259,41 +265,45 @@ def _from_plain(rule: Any) -> RuleCertificate:
 
 
 def _compare(summary: dict[str, Any], rule: RuleCertificate) -> None:
-    """A summary that says something else than what it sums up does not stand."""
-    true = rule.summary()
-    for key in (*true, *summary):
-        if key in summary and key in true and _is_same(summary[key], true[key]):
+    """Refuse a summary that differs from the one computed from the rest."""
+    recomputed = rule.summary()
+    for key in (*recomputed, *summary):
+        if (
+            key in summary
+            and key in recomputed
+            and _is_equal(summary[key], recomputed[key])
+        ):
             continue
         shown = repr(summary[key]) if key in summary else "nothing"
         raise CertificateError(
-            f"the certificate does not stand. Rule {rule.rule!r}: its summary says "
-            f"{shorten(shown)} about {key!r}, and the rest of it gives "
-            f"{shorten(repr(true.get(key)))}."
+            f"the certificate is not valid. Rule {rule.rule!r}: its summary has "
+            f"{shorten(shown)} as {key!r}, and the rest of it gives "
+            f"{shorten(repr(recomputed.get(key)))}."
         )
 
 
-def _is_same(written: Any, true: Any) -> bool:
-    if isinstance(true, float) and type(written) in (int, float):
+def _is_equal(written: Any, recomputed: Any) -> bool:
+    if isinstance(recomputed, float) and type(written) in (int, float):
         try:
-            return bool(np.isclose(float(written), true, rtol=1e-9, atol=1e-12))
+            return bool(np.isclose(float(written), recomputed, rtol=1e-9, atol=1e-12))
         except OverflowError:
-            return False  # A whole number that is longer than any float.
-    return type(written) is type(true) and written == true
+            return False  # An integer that is too large for a float.
+    return type(written) is type(recomputed) and written == recomputed
 
 
 def _splits(where: str, axes: str) -> tuple[tuple[int, int], list[int]]:
     words = [*where.split(" "), *(axis for axis in axes.split(" ") if axis != _LEAF)]
     if not all(map(_WHOLE.fullmatch, words)):
-        raise ValueError("whole numbers have one spelling")
+        raise ValueError("whole numbers must be written in one way only")
     place, draw = map(int, where.split(" "))
     return (place, draw), [
         -1 if axis == _LEAF else int(axis) for axis in axes.split(" ")
     ]
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object none of whose keys stands twice: readers would disagree about it."""
+def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse an object with a repeated key, which parsers would read differently."""
     document = dict(pairs)
     if len(document) < len(pairs):
-        raise CertificateError("the certificate does not stand: a key stands twice.")
+        raise CertificateError("the certificate is not valid: a key appears twice.")
     return document

@@ -1,7 +1,6 @@
-"""One rule, and all that a certificate says about it before anything is proved.
+"""One rule, and everything in its certificate except for the proofs.
 
-It follows from the model and from what was asked, so who checks a certificate works it
-out once more and compares.
+This follows from the model and the request, so verification recomputes it and compares.
 """
 
 from collections.abc import Sequence
@@ -25,16 +24,16 @@ from ocbnn.rules import BoundRule
 
 
 class ChosenDraws(NamedTuple):
-    """Draws to look at, which all rules have in common.
+    """The draws to examine, the same for all rules.
 
     Attributes
     ----------
     numbers
         Their numbers.
     weights
-        Theirs, in double precision, with a leading axis of draws.
+        Their weights, in double precision, with a leading axis of draws.
     available
-        How many draws of the model answer.
+        How many draws the model uses for predictions.
     """
 
     numbers: np.ndarray
@@ -42,29 +41,29 @@ class ChosenDraws(NamedTuple):
     available: int
 
 
-def choose(model: FittedModel, most: int | None) -> ChosenDraws:
-    """At most so many draws of a model, evenly chosen."""
-    # Draws that a hard rule has ruled out never answer.
-    answers = np.unique(model.kept)
-    count = len(answers) if most is None else most
-    numbers = answers[evenly(len(answers), count)]
+def choose(model: FittedModel, max_draws: int | None) -> ChosenDraws:
+    """At most `max_draws` draws of a model, evenly chosen; all for None."""
+    # Draws that a hard rule excludes are never used.
+    used = np.unique(model.kept)
+    count = len(used) if max_draws is None else max_draws
+    numbers = used[evenly(len(used), count)]
     with jax.enable_x64(True):
         weights = jax.tree.map(
             lambda a: jnp.asarray(np.asarray(a)[numbers], jnp.float64),
             model.predictive.draws.weights,
         )
-    return ChosenDraws(numbers, weights, len(answers))
+    return ChosenDraws(numbers, weights, len(used))
 
 
 class Question:
-    """A rule, the draws that are asked about it, and where.
+    """A rule, the draws to examine, and where to examine them.
 
     Raises
     ------
     CertificateError
         When the network or the rule cannot be bounded.
     SettingError
-        When nothing of its region is left.
+        When the bounds leave nothing of its region.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class Question:
         request: CertificateRequest,
         chosen: ChosenDraws,
     ) -> None:
-        self.model, self.bound, self.asked = model, bound, request
+        self.model, self.bound, self.request = model, bound, request
         self.choices = bound.schema.choices
         self.numbers, self.available = chosen.numbers, chosen.available
         predictive = model.predictive
@@ -95,17 +94,17 @@ class Question:
             self.places = self._rows(request.rows, np.array(request.tolerance))
 
     def frame(self) -> dict[str, Any]:
-        """All of a certificate but what was found."""
+        """All values of a certificate except for results."""
         schema = self.bound.schema
-        named = schema.outputs if schema.classes is None else schema.classes
+        output_names = schema.outputs if schema.classes is None else schema.classes
         return {
             "rule": self.bound.name,
             "text": str(self.bound.rule),
-            "is_own": self.asked.is_own,
+            "is_own": self.request.is_own,
             "is_masked": self.is_masked,
             "reading": _reading(self.bound, is_masked=self.is_masked),
             "inputs": tuple(schema.inputs),
-            "outputs": tuple(map(str, named)),
+            "outputs": tuple(map(str, output_names)),
             "choices": self.choices,
             "cut": self.cut,
             "narrowed": self.narrowed,
@@ -114,24 +113,26 @@ class Question:
             "draws": tuple(self.numbers.tolist()),
             "available": self.available,
             "effective": _effective(self.model, len(self.numbers)),
-            "confidence": self.asked.confidence,
+            "confidence": self.request.confidence,
         }
 
     def outputs(self, position: int, x: np.ndarray) -> tuple[float, ...]:
-        """What a draw gives at an input, in the user's units, rounded."""
+        """A draw's outputs at an input, in the user's units, rounded."""
         values = self.prover.values(position, x)
         units = self.model.predictive.units
         if units is None:
             return tuple(float(spell(value, digits=9)) for value in values)
-        known = zip(units.outputs(values), units.y_scale, strict=True)
-        return tuple(float(spell(value, scale, 9)) for value, scale in known)
+        values_and_scales = zip(units.outputs(values), units.y_scale, strict=True)
+        return tuple(
+            float(spell(value, scale, 9)) for value, scale in values_and_scales
+        )
 
     def _whole(self) -> tuple[Place, ...]:
-        """The box that the rule is looked at in."""
-        names, within = self.bound.schema.inputs, self.asked.within
-        least, most = self.bound.region.box()
-        is_free = ~(np.isfinite(least) & np.isfinite(most))
-        low, high = least.copy(), most.copy()
+        """The box in which the rule is examined."""
+        names, within = self.bound.schema.inputs, self.request.within
+        region_low, region_high = self.bound.region.box()
+        is_free = ~(np.isfinite(region_low) & np.isfinite(region_high))
+        low, high = region_low.copy(), region_high.copy()
         for column, name in enumerate(names):
             if name in within:
                 ends = within[name]
@@ -155,42 +156,48 @@ class Question:
                 Sentence(problem, region, "Give others: ", bounds_of(names[0]), ".")
             )
         low, high = lows[0], highs[0]
-        smaller = ((low > least) | (high < most)) & ~is_free
+        is_narrowed = ((low > region_low) | (high < region_high)) & ~is_free
         self.cut = tuple(names[column] for column in np.flatnonzero(is_free))
-        self.narrowed = tuple(names[column] for column in np.flatnonzero(smaller))
+        self.narrowed = tuple(names[column] for column in np.flatnonzero(is_narrowed))
         if misses(self.prover, low[None], high[None])[0]:
-            problem = (
-                f"the region of rule {self.bound.name!r} has no input where it would "
-            )
-            where = f"be looked at, {_ends(names, low, high)}. Give other bounds: "
+            problem = f"the region of rule {self.bound.name!r} has no input within "
+            where = f"the bounds {_ends(names, low, high)}. Give other bounds: "
             raise SettingError(Sentence(problem, where, bounds_of(names[0]), "."))
         return (Place(tuple(low.tolist()), tuple(high.tolist())),)
 
-    def _rows(self, X: np.ndarray, away: np.ndarray) -> tuple[Place, ...]:
-        """A box around every row that the rule may speak about."""
-        # What the rule itself bounds; data say nothing about single rows.
-        least, most = self.bound.region.box()
-        low, high = np.maximum(X - away, least), np.minimum(X + away, most)
+    def _rows(self, X: np.ndarray, tolerances: np.ndarray) -> tuple[Place, ...]:
+        """A box around every row to which the rule may apply."""
+        # Only the rule's own bounds count here; the range of the data does not.
+        region_low, region_high = self.bound.region.box()
+        low, high = (
+            np.maximum(X - tolerances, region_low),
+            np.minimum(X + tolerances, region_high),
+        )
         is_missing = np.isnan(X).any(axis=1)
         is_inside = (low <= high).all(axis=1) & ~is_missing
         low, high, possible = settle_boxes(low, high, self.choices)
         is_inside &= possible
-        met = np.flatnonzero(is_inside)
+        candidates = np.flatnonzero(is_inside)
         is_inside = np.zeros(len(X), bool)
-        is_inside[met[~misses(self.prover, low[met], high[met])]] = True
+        is_inside[
+            candidates[~misses(self.prover, low[candidates], high[candidates])]
+        ] = True
         outside = np.flatnonzero(~is_inside & ~is_missing) + 1
         missing = np.flatnonzero(is_missing) + 1
         if not is_inside.any():
-            lack = f" ({len(missing)} of them lack an input)" if len(missing) else ""
+            missing_note = (
+                f" ({len(missing)} of them lack an input)" if len(missing) else ""
+            )
             raise CertificateError(
                 f"none of the {len(X)} rows lies within its tolerance of the region of "
-                f"rule {self.bound.name!r}{lack}, so there is nothing to prove there."
+                f"rule {self.bound.name!r}{missing_note}, so there is nothing to "
+                "prove there."
             )
         self.around = RowNeighbourhoods(
             len(X),
             tuple(outside.tolist()),
             tuple(missing.tolist()),
-            tuple(away.tolist()),
+            tuple(tolerances.tolist()),
         )
         return tuple(
             Place(tuple(low[row].tolist()), tuple(high[row].tolist()), row + 1)
@@ -212,8 +219,8 @@ def _is_masked(model: FittedModel, bound: BoundRule) -> bool:
 def _reading(bound: BoundRule, *, is_masked: bool) -> str:
     if is_masked:
         return (
-            "Classes that it forbids are masked: whatever the weights, no answer of "
-            "the model is one of them, and there is nothing to search for."
+            "The classes that it forbids are masked: whatever the weights, the model "
+            "never predicts one of them, so there is nothing to search for."
         )
     return bound.claim.kept_where
 
@@ -230,11 +237,11 @@ def _data_range(
 
 
 def _effective(model: FittedModel, size: int) -> float | None:
-    """How many independent draws a chain's draws are worth, at least."""
-    worth = model.verdict.ess_min if model.draws.plan.is_exact else None
-    if worth is None:
+    """A lower bound on how many independent draws a chain's draws are worth."""
+    ess = model.verdict.ess_min if model.draws.plan.is_exact else None
+    if ess is None:
         return None
-    # Draws that a hard rule has ruled out, or weighs lightly, are worth less.
+    # Draws that a hard rule excludes, or gives little weight, are worth less.
     record = model.held
     share = 1.0 if record is None else record.ess / record.draws
-    return float(min(worth * share, size))
+    return float(min(ess * share, size))

@@ -13,11 +13,11 @@ from ocbnn.core.words import at_least, listing
 from ocbnn.language.words import spell_number
 from ocbnn.proofs.search import HOLDS
 
-_MOST = 20
+_MAX_LISTED = 20
 
 
 def page_of(certificate: Any, spelling: Spelling) -> str:
-    """Every rule, what was asked, and what else a reader should know."""
+    """Every rule, the request, and notes for the reader."""
     parts = [rule_page(rule, spelling) for rule in certificate.rules]
     parts += [
         block(f"Rule {name!r}", [f"Not looked at: {why}"])
@@ -31,18 +31,18 @@ def page_of(certificate: Any, spelling: Spelling) -> str:
 
 def rule_page(rule: Any, spelling: Spelling) -> str:
     """What was proved about one rule."""
-    own = ", which was given as text and need not be the model's" if rule.is_own else ""
+    own = ", given as text, which the model may not have" if rule.is_own else ""
     return block(f"Rule {rule.rule!r}{own}", spelled([*_sentences(rule)], spelling))
 
 
 def _about(certificate: Any) -> Iterator[str]:
     asked = certificate.asked
     if asked.rule is None:
-        yield "Asked about every rule of the model that outputs can break."
+        yield "About every rule of the model that outputs can break."
     elif asked.is_own:
-        yield "Asked about one rule alone, given as text."
+        yield "About one rule only, given as text."
     else:
-        yield f"Asked about rule {asked.rule!r} alone; the model may have others."
+        yield f"About rule {asked.rule!r} only; the model may have others."
     status, *why = certificate.verdict
     yield joined(" ", [f"The verdict of the fit is {status!r}.", *why])
     yield f"Model {certificate.model[:16]}."
@@ -55,7 +55,7 @@ def _sentences(rule: Any) -> Iterator[str]:
     yield from _where(rule)
     yield from _which_draws(rule)
     size = len(rule.draws)
-    counts = [round(size * one) for one in (rule.holds, rule.broken)]
+    counts = [round(size * share) for share in (rule.holds, rule.broken)]
     yield f"{counts[0]} of {size} draws keep it at every such input: proved."
     if rule.counterexamples:
         first = rule.counterexamples[0]
@@ -64,16 +64,16 @@ def _sentences(rule: Any) -> Iterator[str]:
         yield (
             f"{counts[1]} {_verb(counts[1], 'break')} it: proved. Draw {first.draw}, "
             f"for one, at "
-            f"{_spelled(rule, first.x)}{near}."
+            f"{_spell_input(rule, first.x)}{near}."
         )
     if left := size - sum(counts):
-        why = "the boxes that were allowed ran out. More may decide them."
+        why = "the allowed boxes ran out. More boxes may decide them."
         if rule.stopped:
-            why = "it was stopped before. What follows takes them for broken."
+            why = "it was stopped before. Below they count as broken."
         yield f"{left} {_verb(left, 'remain')} undecided: {why}"
     if rule.is_local:
         yield from _by_row(rule)
-    yield from _probable(rule)
+    yield from _probability(rule)
 
 
 def _verb(count: int, word: str) -> str:
@@ -85,36 +85,36 @@ def _where(rule: Any) -> Iterator[str]:
         yield from _which_rows(rule)
     else:
         (place,) = rule.places
-        # With all their digits: what was not looked at must not seem to be.
-        spoken = [
+        # With all digits, so that the examined region does not seem larger than it is.
+        parts = [
             f"{spell_number(place.low[i])} <= {rule.inputs[i]} <= "
             f"{spell_number(place.high[i])}"
             for i in free_columns(len(rule.inputs), rule.choices)
         ]
-        spoken += [_choice(rule, group) for group in rule.choices]
-        yield f"Looked at wherever {listing(spoken, _MOST)}."
+        parts += [_choice(rule, group) for group in rule.choices]
+        yield f"Examined wherever {listing(parts, _MAX_LISTED)}."
     if rule.cut:
         yield (
-            f"The rule does not bound {listing(rule.cut, _MOST)} on both sides: there "
-            "it was looked at between the bounds above, and is unknown beyond."
+            f"The rule does not bound {listing(rule.cut, _MAX_LISTED)} on both sides: "
+            "there it was examined between the bounds above, and is unknown beyond."
         )
     if rule.narrowed:
         yield (
-            "That is only a part of the rule's region: less of "
-            f"{listing(_columns(rule, rule.narrowed), _MOST)} was asked for. It is "
-            "unknown beyond."
+            "This is only a part of the rule's region, which was restricted along "
+            f"{listing(_columns(rule, rule.narrowed), _MAX_LISTED)}. It is unknown "
+            "beyond."
         )
 
 
 def _choice(rule: Any, group: tuple[int, ...]) -> str:
-    """What of a category was looked at."""
+    """The examined levels of a category."""
     name, levels = say_choice(rule.inputs, group)
-    said = say_levels(rule.inputs, group, rule.places[0].high)
-    return said or f"{name} is any of {listing(levels, _MOST)}"
+    sentence = say_levels(rule.inputs, group, rule.places[0].high)
+    return sentence or f"{name} is any of {listing(levels, _MAX_LISTED)}"
 
 
 def _columns(rule: Any, names: Iterable[str]) -> list[str]:
-    """Inputs, those of a category by its name."""
+    """Names of inputs; the inputs of a category have its name."""
     titles = {
         rule.inputs[column]: say_choice(rule.inputs, group)[0]
         for group in rule.choices
@@ -125,44 +125,49 @@ def _columns(rule: Any, names: Iterable[str]) -> list[str]:
 
 def _which_rows(rule: Any) -> Iterator[str]:
     around = rule.around
-    whole = "the one row" if around.rows == 1 else f"all {around.rows} rows"
-    some = f"{around.looked_at} of {around.rows} rows"
+    rows = "the one row" if around.rows == 1 else f"all {around.rows} rows"
+    if around.looked_at < around.rows:
+        rows = f"{around.looked_at} of {around.rows} rows"
     yield (
-        f"Looked at around {whole if around.looked_at == around.rows else some}, every "
-        "input no further from a row than its tolerance."
+        f"Examined around {rows}, every input no further from a row than its tolerance."
     )
     if around.outside:
         yield (
-            f"Left out, because the rule does not speak of them even with their "
+            "Left out, because the rule does not apply to them even with their "
             f"tolerance: {_rows(around.outside)}."
         )
     if around.missing:
-        yield f"Left out, because they lack an input: {_rows(around.missing)}."
+        yield f"Left out, because an input is missing: {_rows(around.missing)}."
     free = free_columns(len(rule.inputs), rule.choices)
-    named = [
-        # Less than one leaves a category what it is.
-        (name, away if column in free or away >= 1 else 0.0)
-        for column, (name, away) in enumerate(
+    tolerances = [
+        # A tolerance below one cannot change a category.
+        (name, tolerance if column in free or tolerance >= 1 else 0.0)
+        for column, (name, tolerance) in enumerate(
             zip(rule.inputs, around.tolerance, strict=True)
         )
     ]
-    given = [f"{name} {spell_number(away)}" for name, away in named if away]
-    exact = _columns(rule, (name for name, away in named if not away))
+    given = [
+        f"{name} {spell_number(tolerance)}"
+        for name, tolerance in tolerances
+        if tolerance
+    ]
+    exact = _columns(rule, (name for name, tolerance in tolerances if not tolerance))
     if given:
-        yield f"Tolerances: {listing(given, _MOST)}."
+        yield f"Tolerances: {listing(given, _MAX_LISTED)}."
     if exact:
-        yield f"Without a tolerance, exactly as in the row: {listing(exact, _MOST)}."
+        names = listing(exact, _MAX_LISTED)
+        yield f"Without a tolerance, exactly as in the row: {names}."
 
 
 def _rows(numbers: tuple[int, ...]) -> str:
-    return f"row{'s' * (len(numbers) > 1)} {listing(numbers, _MOST)}"
+    return f"row{'s' * (len(numbers) > 1)} {listing(numbers, _MAX_LISTED)}"
 
 
 def _which_draws(rule: Any) -> Iterator[str]:
     size = len(rule.draws)
     if size < rule.available:
         yield Sentence(
-            f"Looked at {size} of the model's {rule.available} draws, evenly chosen. "
+            f"Examined {size} of the model's {rule.available} draws, evenly chosen. "
             "For every one, ask for all draws: ",
             Kind.ALL_DRAWS,
             ".",
@@ -174,16 +179,16 @@ def _by_row(rule: Any) -> Iterator[str]:
     kept = np.all(rule.status == HOLDS, axis=1)
     yield (
         f"Decided for all draws at {round(rule.decided_places * count)} of the {count} "
-        f"rows looked at; kept by all draws at {int(kept.sum())} of them."
+        f"rows examined; kept by all draws at {int(kept.sum())} of them."
     )
     if not kept.all():
-        others = [p.row for p, k in zip(rule.places, kept, strict=True) if not k]
-        yield f"Not proved for all draws at {_rows(tuple(others))}."
+        unproved = [p.row for p, k in zip(rule.places, kept, strict=True) if not k]
+        yield f"Not proved for all draws at {_rows(tuple(unproved))}."
 
 
-def _probable(rule: Any) -> Iterator[str]:
+def _probability(rule: Any) -> Iterator[str]:
     if rule.is_masked:
-        yield "So does every draw that was not looked at."
+        yield "So does every other draw."
         return
     how = "taking the draws as independent, which they need not be"
     if rule.effective is not None:
@@ -197,7 +202,9 @@ def _probable(rule: Any) -> Iterator[str]:
     )
 
 
-def _spelled(rule: Any, x: tuple[float, ...]) -> str:
+def _spell_input(rule: Any, x: tuple[float, ...]) -> str:
     low = np.min([place.low for place in rule.places], axis=0)
     widths = np.max([place.high for place in rule.places], axis=0) - low
-    return listing(say_point(rule.inputs, x, rule.choices, widths.tolist()), _MOST)
+    return listing(
+        say_point(rule.inputs, x, rule.choices, widths.tolist()), _MAX_LISTED
+    )

@@ -1,4 +1,4 @@
-"""What is concluded from a model's draws; rules of a model refined, or obeyed."""
+"""The steps after sampling: verdict and hard rules; refinement and projection."""
 
 import dataclasses
 
@@ -18,12 +18,12 @@ from ocbnn.refinement.rounds import Run, fit_draws
 
 
 def conclude(model: FittedModel) -> FittedModel:
-    """The model with its draws judged, and held to the hard rules.
+    """The model with a verdict on its draws, and with the hard rules enforced.
 
     Raises
     ------
     InferenceError
-        When too few draws keep those.
+        When too few draws keep the hard rules.
     """
     verdict = model.judge_at(model.reference_inputs())
     if verdict.status in ("poor", "unknown"):
@@ -33,10 +33,10 @@ def conclude(model: FittedModel) -> FittedModel:
     if model.projection is not None:
         warn_if_disobeyed(model.projection)
         warn_if_far(model.projection)
-    priced = model.projection is None
+    is_priced = model.projection is None
     stacked = model.draws.stacked()
     held, kept = hold(
-        model.target, stacked, model.predictive, model.rows.X, priced=priced
+        model.target, stacked, model.predictive, model.rows.X, priced=is_priced
     )
     return dataclasses.replace(model, verdict=verdict, held=held, kept=kept)
 
@@ -46,7 +46,7 @@ def refine(
 ) -> FittedModel:
     """Fit the same model again, with its rules refined.
 
-    The rules begin as they were given, whatever an earlier refinement has added.
+    The rules start as they were given, without points of an earlier refinement.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def refine(
     Returns
     -------
     FittedModel
-        The model with other draws; `refinement` says what was found.
+        The model with new draws, and a record in `refinement`.
     """
     model.refuse_projected("refine")
     rows = model.need_all_rows("refine")
@@ -68,8 +68,8 @@ def refine(
     target = dataclasses.replace(model.target, rules=rules)
     key = jax.random.fold_in(key_from(model.random_state), 4)
     run = Run(model.choice.plan, (rows.X, rows.Y), progress, model.devices)
-    drawn = fit_draws(target, run, key, refine)
-    return conclude(dataclasses.replace(model, **drawn._asdict()))
+    fit = fit_draws(target, run, key, refine)
+    return conclude(dataclasses.replace(model, **fit._asdict()))
 
 
 def obey(
@@ -80,10 +80,10 @@ def obey(
     Parameters
     ----------
     model
-        A fitted model, whose target has the rules that are to be obeyed. Where its
-        draws were moved before, they begin as they were drawn.
+        A fitted model, whose target has the rules to obey. If its draws were
+        projected before, the original draws are used.
     refine
-        How to search for what is still broken: True, a number of rounds, a
+        How to search for remaining violations: True, a number of rounds, a
         `Refinement`, or False.
     progress
         As for a model.
@@ -91,12 +91,12 @@ def obey(
     Returns
     -------
     FittedModel
-        The model with other draws; `projection` says what was done.
+        The model with moved draws, and a record in `projection`.
 
     Raises
     ------
     RuleError
-        When no function can be moved by a rule.
+        When a rule has no slack, so that it cannot move functions.
     """
     refinement = as_obedience(refine)
     rows, free = model.need_data("obey"), model.free_model
@@ -115,14 +115,14 @@ def obey(
         outputs=outputs,
         progress=progress,
     )
-    drawn = free.draws.stacked().weights
-    weights = model.target.network.with_plain(drawn, plain)
-    lead = model.draws.chains, model.draws.draws
-    laid_out = jax.tree.map(
-        lambda a: np.asarray(a).reshape(*lead, *a.shape[1:]), weights
+    weights_before = free.draws.stacked().weights
+    weights = model.target.network.with_plain(weights_before, plain)
+    by_draw = model.draws.chains, model.draws.draws
+    reshaped = jax.tree.map(
+        lambda leaf: np.asarray(leaf).reshape(*by_draw, *leaf.shape[1:]), weights
     )
-    positions = free.draws.positions._replace(weights=laid_out)
+    positions = free.draws.positions._replace(weights=reshaped)
     draws = dataclasses.replace(model.draws, positions=positions)
-    # What a refinement found is about draws that have not moved.
-    known = {"projection": record, "free": free.draws.positions, "refinement": None}
-    return conclude(dataclasses.replace(free, draws=draws, **known))
+    # A refinement's record is about draws that have not moved.
+    fields = {"projection": record, "free": free.draws.positions, "refinement": None}
+    return conclude(dataclasses.replace(free, draws=draws, **fields))

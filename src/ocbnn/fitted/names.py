@@ -1,4 +1,4 @@
-"""What the columns and rows of a table are called, and finding them again."""
+"""The names of a table's columns and rows, and lookup by these names."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,12 +13,12 @@ from ocbnn.language.schema import as_choices
 from ocbnn.rules import Schema
 
 
-def input_names(given: Any, found: Any, count: int) -> tuple[str, ...]:
+def input_names(given: Any, columns: Any, count: int) -> tuple[str, ...]:
     """Names that were given, a data frame's columns, or `x` (`x0`, `x1`, …)."""
     if given is not None:
         return _checked(given, count, "inputs")
-    if found is not None:
-        return tuple(str(name) for name in found)
+    if columns is not None:
+        return tuple(str(name) for name in columns)
     return ("x",) if count == 1 else tuple(f"x{i}" for i in range(count))
 
 
@@ -29,12 +29,12 @@ def make_schema(
     choices: Any,
     classes: tuple[Any, ...] | None = None,
 ) -> Schema:
-    """The names that rules may speak of, for rows that choose as `choices` says.
+    """The schema of columns and categories, after a check of the rows.
 
     Raises
     ------
     DataError
-        When a row does not choose exactly one of each group.
+        When a row does not choose exactly one input of each group.
     """
     schema = Schema(inputs, outputs, classes, as_choices(choices, inputs))
     for group in schema.choices:
@@ -43,9 +43,9 @@ def make_schema(
             row = X[mixed[0], list(group)].tolist()
             raise DataError(
                 f"of {listing(schema.inputs[i] for i in group)} exactly one must be 1 "
-                f"and the others 0, because `choices` names them as one choice, and "
-                f"row {mixed[0]} (counted from 0) has {row}. Mend the rows, or leave "
-                "the group out of choices."
+                "and the others 0, because `choices` names them as one choice, and "
+                f"row {mixed[0]} (counted from 0) has {row}. Correct the rows, or "
+                "leave the group out of choices."
             )
     return schema
 
@@ -64,7 +64,7 @@ def target_names(given: Any, y: Any, count: int) -> tuple[str, ...]:
 
 
 def names_of_rows(given: Any, X: Any) -> RowNames | None:
-    """Names that were given, or a data frame's; None where rows are counted from 0.
+    """Names that were given, or a data frame's; None if rows are counted from 0.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def names_of_rows(given: Any, X: Any) -> RowNames | None:
 
 
 def say_row(names: RowNames | None, row: int) -> str:
-    """What one row is called.
+    """The name of one row, for messages.
 
     >>> say_row(["ann", "bob"], 1), say_row(None, 1)
     ('bob', '1 (counted from 0)')
@@ -94,7 +94,7 @@ def say_row(names: RowNames | None, row: int) -> str:
 
 
 def in_order(X: Any, names: Sequence[str]) -> Any:
-    """A data frame's columns of these names, as an array; anything else as it is.
+    """A data frame's columns of these names, as an array; anything else unchanged.
 
     Raises
     ------
@@ -104,14 +104,14 @@ def in_order(X: Any, names: Sequence[str]) -> Any:
     columns = getattr(X, "columns", None)
     if columns is None:
         return X
-    there = [str(name) for name in columns]
-    missing = [name for name in names if name not in there]
+    available = [str(name) for name in columns]
+    missing = [name for name in names if name not in available]
     if missing:
         raise DataError(
             f"the table has no column {missing[0]!r}, which the model was fitted to."
-            f"{suggest(missing[0], there)} It has {listing(there, 30)}."
+            f"{suggest(missing[0], available)} It has {listing(available, 30)}."
         )
-    return X[[columns[there.index(name)] for name in names]].to_numpy()
+    return X[[columns[available.index(name)] for name in names]].to_numpy()
 
 
 def _checked(names: Any, count: int, kind: str) -> tuple[str, ...]:
@@ -125,18 +125,20 @@ def _checked(names: Any, count: int, kind: str) -> tuple[str, ...]:
 
 
 def refuse_other_columns(own: Schema, other: Schema) -> None:
-    """Stop where one model is asked about the rules of another about other columns.
+    """Refuse the rules of another model with other columns.
 
     Raises
     ------
     SettingError
-        Naming the columns of both.
+        When the columns differ; it names the columns of both.
     """
     if own != other:
-        said = [
-            f"{listing(one.inputs)} -> {listing(one.outputs)}" for one in (own, other)
+        descriptions = [
+            f"{listing(schema.inputs)} -> {listing(schema.outputs)}"
+            for schema in (own, other)
         ]
         raise SettingError(
-            "another model's rules can be asked about where both have the same columns "
-            f"and classes. This model has {said[0]}, the other {said[1]}."
+            "another model's rules can be checked only if both models have the same "
+            f"columns and classes. This model has {descriptions[0]}, the other "
+            f"{descriptions[1]}."
         )

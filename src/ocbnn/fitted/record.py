@@ -1,4 +1,4 @@
-"""A fitted model as a value: what was fitted, to what, and what came out."""
+"""A fitted model as a value: the model, its data and its draws."""
 
 import dataclasses
 import functools
@@ -47,10 +47,10 @@ class Rows:
     Y
         Outputs, a column for each, or class numbers.
     names
-        What rows are called; None where they are counted from 0.
+        Names of the rows; None if they are counted from 0.
     stored
-        How many rows the fit read from a file, of which these are some; None
-        where these are all.
+        How many rows the fit read from a file, of which these are a sample; None
+        if these are all.
     """
 
     X: Inputs
@@ -62,22 +62,22 @@ class Rows:
         return len(self.X)
 
     def name(self, row: int) -> Any:
-        """What a row is called."""
+        """The name of a row."""
         return row if self.names is None else self.names[row]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Given:
-    """In which form a person gave the data.
+    """The form in which the user gave the data.
 
     Attributes
     ----------
     columns
-        What a data frame calls its inputs; None for arrays.
+        A data frame's names of the inputs; None for arrays.
     y_ndim
         The number of axes of the outputs.
     labels
-        The classes, in the type they were given in; None for numbers.
+        The classes, in their original type; None for numbers.
     """
 
     columns: tuple[str, ...] | None = None
@@ -87,45 +87,45 @@ class Given:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FittedModel:
-    """What a fit is: all that a model's answers and analyses follow from.
+    """The result of a fit, from which all predictions and analyses follow.
 
     Attributes
     ----------
     schema
         The names of inputs, outputs and classes.
     rules
-        The rules, bound to those.
+        The rules, bound to this schema.
     target
         The log density.
     draws
-        The draws from it; where they were projected, the functions that obey.
+        The draws from it; the projected ones, if there was a projection.
     kept
-        Numbers of the draws that answer, some of them repeated.
+        Numbers of the draws that predictions use, some of them repeated.
     choice
-        The plan that made them, and why that one.
+        The plan that made them, and why it was chosen.
     data
         The rows it was fitted to; None when it was saved without them.
     given
-        The form they were given in.
+        The form in which they were given.
     verdict
         Whether to trust the draws; unknown until they are judged.
     held
         What hard rules have cost; None without any.
     refinement
-        What a refinement found; None where there was none.
+        The record of a refinement; None without one.
     projection
-        What a projection did; None where there was none.
+        The record of a projection; None without one.
     free
         Positions as they were drawn, before a projection; None without one.
     scales
-        The scales that a person gave some inputs, by name.
+        The scales that the user gave for some inputs, by name.
     random_state
-        The seed, from which second fits take theirs.
+        The seed, from which the seeds of second fits follow.
     devices
-        Where it computes, as `devices` of an estimator says it.
+        Where it computes, like `devices` of an estimator.
     second_fits
-        Draws of fits without one of the rules, by its name, which are
-        kept for whoever asks next. Another record begins with none.
+        A cache of draws of fits without one of the rules, by its name; empty in a
+        new record.
     """
 
     schema: Schema
@@ -152,37 +152,37 @@ class FittedModel:
 
     @functools.cached_property
     def predictive(self) -> Predictive:
-        """What every draw says."""
+        """Predictions with every draw."""
         return predict_with(self.target, self.draws, self.devices)
 
     @functools.cached_property
     def drawn(self) -> Predictive:
-        """What every draw said before it was projected; chains are judged by that."""
+        """Predictions with every draw before a projection, for convergence checks."""
         return self.predictive if self.free is None else self.free_model.predictive
 
     @property
     def free_model(self) -> "FittedModel":
-        """The model with its draws as they were drawn, and not as they obey."""
+        """The model with its original draws, from before a projection."""
         if self.free is None:
             return self
         draws = dataclasses.replace(self.draws, positions=self.free)
-        every = np.arange(draws.size)
-        known = {"held": None, "kept": every, "projection": None, "free": None}
-        return dataclasses.replace(self, draws=draws, **known)
+        all_draws = np.arange(draws.size)
+        fields = {"held": None, "kept": all_draws, "projection": None, "free": None}
+        return dataclasses.replace(self, draws=draws, **fields)
 
     @functools.cached_property
     def answering(self) -> Answers:
-        """What people's questions are answered with: draws that keep hard rules."""
+        """What predictions come from: the draws that keep hard rules."""
         return answering(self.rules, self.predictive, self.kept)
 
     @functools.cached_property
     def noise(self) -> Float[np.ndarray, "draws outputs"] | None:
-        """Every draw's noise; None where it varies with the inputs."""
+        """Every draw's noise; None if it varies with the inputs."""
         return self.predictive.noise()
 
     @property
     def is_noise_given(self) -> bool:
-        """Whether a person gave the noise; else it is learned."""
+        """Whether the noise was given; otherwise it is learned."""
         likelihood = self.target.likelihood
         if isinstance(likelihood, TruncatedGaussian):
             likelihood = likelihood.inner
@@ -196,11 +196,11 @@ class FittedModel:
         return output_limits(self.rules, len(self.schema.outputs))
 
     def some_draws(self, most: int) -> Predictive:
-        """At most so many of all draws, evenly chosen."""
-        some = self.draws.thinned(most)
-        return Predictive.of(self.target, some, self.predictive.devices)
+        """Predictions with at most `most` of all draws, evenly chosen."""
+        thinned = self.draws.thinned(most)
+        return Predictive.of(self.target, thinned, self.predictive.devices)
 
-    # The estimator that it is the fit of.
+    # Its estimator.
 
     @property
     def estimator(self) -> str:
@@ -214,10 +214,10 @@ class FittedModel:
 
     @property
     def output_names(self) -> list[str]:
-        """What the columns of function values are called."""
+        """Names of the columns of function values."""
         if self.schema.classes is None:
             return list(self.schema.outputs)
-        return [f"{self.schema.outputs[0]} = {one}" for one in self.schema.classes]
+        return [f"{self.schema.outputs[0]} = {label}" for label in self.schema.classes]
 
     # Its rows, and those of others.
 
@@ -233,7 +233,7 @@ class FittedModel:
         return self.need_data("this")
 
     def need_data(self, what: str) -> Rows:
-        """The rows it was fitted to, for something of this name.
+        """The rows it was fitted to; `what` names the analysis in the error.
 
         Raises
         ------
@@ -249,23 +249,23 @@ class FittedModel:
         return self.data
 
     def refuse_projected(self, what: str) -> None:
-        """Refuse what weighs draws by the price of rules, which these never paid.
+        """Refuse an analysis that weights draws by penalties, after a projection.
 
         Raises
         ------
         SettingError
-            When the rules were obeyed by projection.
+            When the draws were projected onto the rules.
         """
         if self.projection is not None:
             raise SettingError(
-                f"{what} compares draws by what rules cost them in the log density, "
-                "and the rules of this model were obeyed by projection, which costs "
-                "nothing there. Print projection_, which says how far each rule moved "
-                'the draws, or fit with rules_by="prior" and ask that model.'
+                f"{what} compares draws by the penalties of rules in the log density, "
+                "and this model has none, because its draws were projected onto the "
+                "rules. Print projection_, which says how far each rule moved the "
+                'draws, or use a model that was fitted with rules_by="prior".'
             )
 
     def need_all_rows(self, what: str) -> Rows:
-        """The same for what needs the likelihood of every row.
+        """The same for an analysis that needs the likelihood of every row.
 
         Raises
         ------
@@ -276,8 +276,8 @@ class FittedModel:
         if rows.stored is not None:
             raise DataError(
                 f"{what} needs the likelihood of every row, and this model was fitted "
-                f"to {rows.stored:,} rows in a file. Fit to a part of them that "
-                f"is in memory, np.array(X[:100_000]), and ask that model."
+                f"to {rows.stored:,} rows in a file. Use a model that was fitted to a "
+                "part of them in memory, np.array(X[:100_000])."
             )
         return rows
 
@@ -287,9 +287,9 @@ class FittedModel:
         Raises
         ------
         DataError
-            When a column is missing, or there are others.
+            When a column is missing, or there are too many.
         ValueError
-            When they are no table of finite numbers.
+            When they are not a table of finite numbers.
         """
         names = self.given.columns or self.schema.inputs
         table = np.asarray(check_array(in_order(X, names), dtype="float64"))
@@ -301,26 +301,26 @@ class FittedModel:
         return table
 
     def observed(self, y: Any) -> np.ndarray:
-        """Observations as rules judge them: a column per output, or class numbers.
+        """Observations as rules check them: a column per output, or class numbers.
 
         Raises
         ------
         DataError
             When the model does not know a class.
         """
-        known = self.given.labels
-        if known is None:
+        known_labels = self.given.labels
+        if known_labels is None:
             table = np.asarray(y, float)
             return table[:, None] if table.ndim == 1 else table
         labels = np.asarray(y)
-        strange = ~np.isin(labels, known)
-        if strange.any():
+        is_unknown = ~np.isin(labels, known_labels)
+        if is_unknown.any():
             raise DataError(
                 f"y has a class that the model does not know, "
-                f"{str(labels[strange][0])!r}. It knows "
-                f"{', '.join(map(str, known))}."
+                f"{str(labels[is_unknown][0])!r}. It knows "
+                f"{', '.join(map(str, known_labels))}."
             )
-        return np.searchsorted(known, labels)
+        return np.searchsorted(known_labels, labels)
 
     # Its rules.
 
@@ -331,22 +331,22 @@ class FittedModel:
 
     def placed(self, rules: Sequence[BoundRule]) -> list[BoundRule]:
         """Those rules whose points are known, with a warning about the others."""
-        placed = [term.bound for term in self.target.rules]
-        missing = [bound.name for bound in rules if bound not in placed]
+        known = [term.bound for term in self.target.rules]
+        missing = [bound.name for bound in rules if bound not in known]
         if missing:
             warn(
                 f"rule {missing[0]!r} cannot be checked: its points are made from data "
                 "rows, and this model was saved without its data.",
                 StorageWarning,
             )
-        return [bound for bound in rules if bound in placed]
+        return [bound for bound in rules if bound in known]
 
     def term(self, bound: BoundRule) -> RuleTerm:
         """A rule with its points."""
         return next(term for term in self.target.rules if term.bound is bound)
 
     def proposed(self, rules: tuple[BoundRule, ...]) -> tuple[RuleTerm, ...]:
-        """Rules that it was not fitted with, their points placed anew.
+        """Terms of rules that it was not fitted with, with new points.
 
         Raises
         ------
@@ -361,17 +361,17 @@ class FittedModel:
         return make_terms(rules, key, X, outputs, self.target.units)
 
     def judged(self, values: np.ndarray) -> np.ndarray:
-        """What rules judge of function values: outputs, or class numbers."""
+        """Function values as rules check them: outputs, or class numbers."""
         return np.argmax(values, axis=-1) if self.has_classes else values
 
     def rule_values(self, X: np.ndarray, most: int | None = None) -> np.ndarray:
-        """What rules judge at `X`, of every draw that answers."""
+        """Values that rules check at `X`, of every draw that predictions use."""
         return self.judged(self.answering.functions(X, most))
 
     def slopes(
         self, bound: BoundRule, X: np.ndarray, most: int | None = None
     ) -> dict[Along, np.ndarray]:
-        """Slopes that the rule speaks of, of the same draws as `rule_values`."""
+        """Slopes that the rule mentions, for the same draws as `rule_values`."""
         if not bound.slopes:
             return {}
         return self.answering.slopes(X, bound.slopes, most)
@@ -380,7 +380,7 @@ class FittedModel:
         self, bound: BoundRule, X: np.ndarray
     ) -> dict[Along, np.ndarray]:
         """Slopes of the mean function at rows: the mean of the slopes."""
-        # Block by block, because every draw's slopes at every row need much memory.
+        # In blocks, because every draw's slopes at every row need much memory.
         blocks = [
             self.slopes(bound, X[start : start + _SLOPE_ROWS])
             for start in range(0, len(X), _SLOPE_ROWS)
@@ -393,20 +393,20 @@ class FittedModel:
     # What it predicts.
 
     def rule_prediction(self, X: np.ndarray) -> np.ndarray:
-        """What is predicted at each row: outputs, or class numbers."""
+        """The prediction at each row: outputs, or class numbers."""
         if self.has_classes:
             return self.chosen(X, self.answering.probabilities(X))
         return self.settled(X, self.answering.mean_and_sd(X)[0])
 
-    def chosen(self, X: np.ndarray, chances: np.ndarray) -> np.ndarray:
+    def chosen(self, X: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
         """The number of the class to predict at each row, given its probabilities."""
-        return feasible_classes(kept_rules(self.rules), X, chances)
+        return feasible_classes(kept_rules(self.rules), X, probabilities)
 
     def settled(self, X: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        """What to predict, given the mean at each row."""
+        """The values to predict, given the mean at each row."""
         return feasible_means(kept_rules(self.rules), X, mean, self.answering)
 
-    # What its draws are judged by.
+    # Convergence.
 
     def reference_inputs(self) -> Inputs:
         """Inputs at which draws are judged: rows of the data and the rules' points."""
@@ -415,9 +415,9 @@ class FittedModel:
         return reference[evenly(len(reference), REFERENCE_INPUTS)]
 
     def judged_values(self, X: np.ndarray) -> np.ndarray:
-        """What draws are judged by, in the network's own units, which have all digits.
+        """Function values for convergence checks, in standard units to keep all digits.
 
-        The function of every (chain, draw), at every row and output along one axis.
+        Every (chain, draw) has one axis for all rows and outputs.
         """
         values = self.drawn.inner_functions(np.asarray(X, float))
         return values.reshape(self.draws.chains, self.draws.draws, -1)

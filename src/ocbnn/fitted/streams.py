@@ -1,4 +1,4 @@
-"""Data in files: gone through once, then read in batches while a model is fitted."""
+"""Data in files: scanned once, then read in batches while a model is fitted."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator
@@ -21,35 +21,35 @@ from ocbnn.errors import DataError, SettingError
 from ocbnn.fitted.names import input_names, say_row, target_names
 from ocbnn.inference import AUTO, PLANS, Plan
 
-# Rows that all but the likelihood looks at.
+# How many rows are sampled for everything but the likelihood.
 LOOKED_AT = 10_000
-# Bytes up to which a file is read whole by algorithms that need all of it.
-_MOST_READ = 2**30
+# The largest file, in bytes, that is read into memory for other algorithms.
+_MAX_BYTES = 2**30
 _NUMERIC = "fiub"
-# More labels than this are no classes, and would fill the memory.
-_MOST_CLASSES = 10_000
+# More labels than this are probably not classes, and could fill the memory.
+_MAX_CLASSES = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Stream:
-    """Rows in files, and what one look at all of them found.
+    """Rows in files, and their statistics from one scan.
 
     Attributes
     ----------
     X
-        The inputs' rows.
+        Rows of the inputs.
     Y
-        Those of the outputs, or labels.
+        Rows of the outputs, or labels.
     x
         Means and spreads of the inputs.
     y
-        Those of the outputs; None for labels.
+        Means and spreads of the outputs; None for labels.
     classes
-        The labels there are, in order; None for numbers.
+        All labels, in order; None for numbers.
     seen
-        Some rows of both, chosen evenly at random, as they were given.
+        A random sample of rows of both, as they were given.
     numbers
-        Which rows those are, counted from 0.
+        The numbers of the sampled rows, counted from 0.
     """
 
     X: FileRows
@@ -62,30 +62,30 @@ class Stream:
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """How many rows there are."""
         return self.X.shape[0]
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """All rows in order: the first one's number, inputs, and outputs or classes."""
         for start, X in self.X.blocks():
             Y = self.Y.take(np.arange(start, start + len(X)))
-            known = self.classes
-            yield start, X, Y if known is None else np.searchsorted(known, Y)
+            classes = self.classes
+            yield start, X, Y if classes is None else np.searchsorted(classes, Y)
 
     def names_of_seen(self, names: RowNames | None) -> list[Any] | None:
-        """What the rows that were seen are called; None where they are all there are.
+        """Names of the sampled rows; None if all rows are in the sample and numbered.
 
         Parameters
         ----------
         names
-            Those of every row; None where they are just numbered.
+            Names of all rows; None if rows are numbered.
         """
         if names is not None:
             return FileRows(np.asanyarray(names)).take(self.numbers).tolist()
         return None if len(self.numbers) == self.rows else self.numbers.tolist()
 
     def stored(self, units: Units) -> tuple[Stored, Stored]:
-        """Inputs and targets as a model takes them."""
+        """Inputs and targets in the form that a target needs."""
         X = StoredNumbers(self.X, units.x_mean, units.x_rest, units.x_scale)
         if self.classes is not None:
             return X, StoredClasses(self.Y, self.classes)
@@ -101,7 +101,7 @@ def open_stream(
     inputs: Any = None,
     outputs: Any = None,
 ) -> Stream | None:
-    """Go through data in files; None when the data are to be read into memory.
+    """Scan data in files; None when the data are to be read into memory.
 
     Parameters
     ----------
@@ -110,9 +110,9 @@ def open_stream(
     y
         Outputs, or labels.
     classes
-        Whether those are labels.
+        Whether outputs are labels.
     inference
-        As an estimator takes it, like what follows.
+        As an estimator takes it, like the next two.
     inputs
         Names of the inputs.
     outputs
@@ -121,37 +121,45 @@ def open_stream(
     Raises
     ------
     DataError
-        When a number is missing or not finite, naming its row and column.
+        When a number is missing or not finite; it names row and column.
     SettingError
-        When the algorithm needs all rows at once, and they are too many.
+        When the algorithm needs all rows at once, and there are too many.
     """
     if not is_mapped(X) or X.ndim != 2 or not X.size or X.dtype.kind not in _NUMERIC:
         return None
     y = np.asanyarray(y)
-    fits = y.ndim == 1 or (y.ndim == 2 and not classes)
-    numeric = y.dtype.kind in _NUMERIC
-    if len(y) != len(X) or not fits or not (numeric or classes):
-        return None  # scikit-learn's own checks say what is wrong.
+    is_shape_valid = y.ndim == 1 or (y.ndim == 2 and not classes)
+    is_numeric = y.dtype.kind in _NUMERIC
+    if len(y) != len(X) or not is_shape_valid or not (is_numeric or classes):
+        return None  # scikit-learn's checks then raise the error.
     if not _takes_batches(inference, X):
         return None
     names = input_names(inputs, None, X.shape[1])
-    inner = FileRows(X)
-    x = ColumnMoments.over(_finite(inner, names))
-    outer = FileRows(y if classes or y.ndim == 2 else y[:, None])
-    some = _some(len(X))
-    seen = inner.take(some), FileRows(y).take(some)
+    inputs_file = FileRows(X)
+    x = ColumnMoments.over(_finite(inputs_file, names))
+    outputs_file = FileRows(y if classes or y.ndim == 2 else y[:, None])
+    sample = _sample_rows(len(X))
+    seen = inputs_file.take(sample), FileRows(y).take(sample)
     if classes:
         name = target_names(outputs, y, 1)
-        return Stream(inner, outer, x, None, _classes(outer, name), seen, some)
-    names = target_names(outputs, y, outer.shape[1])
-    found = ColumnMoments.over(_finite(outer, names))
-    refuse_constant(found, names)
-    return Stream(inner, outer, x, found, None, seen, some)
+        return Stream(
+            inputs_file,
+            outputs_file,
+            x,
+            None,
+            _classes(outputs_file, name),
+            seen,
+            sample,
+        )
+    names = target_names(outputs, y, outputs_file.shape[1])
+    moments = ColumnMoments.over(_finite(outputs_file, names))
+    refuse_constant(moments, names)
+    return Stream(inputs_file, outputs_file, x, moments, None, seen, sample)
 
 
 def _takes_batches(inference: object, X: np.ndarray) -> bool:
-    """Whether the plan reads batches; a file that others can read whole is read."""
-    is_large = 8 * X.size > _MOST_READ
+    """Whether the plan reads batches; other plans read small files into memory."""
+    is_large = 8 * X.size > _MAX_BYTES
     if isinstance(inference, str) and inference.lower() == AUTO:
         return is_large
     plan = inference if isinstance(inference, Plan) else None
@@ -176,11 +184,11 @@ def batched_plans() -> list[str]:
 
 
 def _finite(rows: FileRows, names: tuple[str, ...]) -> Iterator[np.ndarray]:
-    """All blocks, as long as their numbers are finite."""
+    """All blocks, after a check that their numbers are finite."""
     for start, block in rows.blocks():
-        wrong = ~np.isfinite(block)
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0]
+        is_bad = ~np.isfinite(block)
+        if is_bad.any():
+            row, column = np.argwhere(is_bad)[0]
             raise DataError(
                 f"row {start + row} of the file has {block[row, column]} as "
                 f"{names[column]!r} (rows are counted from 0), and every number must "
@@ -190,7 +198,7 @@ def _finite(rows: FileRows, names: tuple[str, ...]) -> Iterator[np.ndarray]:
 
 
 def _classes(rows: FileRows, name: tuple[str, ...]) -> np.ndarray:
-    found: np.ndarray | None = None
+    classes: np.ndarray | None = None
     for start, block in rows.blocks():
         if block.dtype.kind == "f" and not np.isfinite(block).all():
             row = start + int(np.flatnonzero(~np.isfinite(block))[0])
@@ -198,33 +206,35 @@ def _classes(rows: FileRows, name: tuple[str, ...]) -> np.ndarray:
                 f"row {row} of the file has no class {name[0]!r} (rows are counted "
                 "from 0). Leave such rows out, or fill them in."
             )
-        here = np.unique(block)
-        found = here if found is None else np.union1d(found, here)
-        if len(found) > _MOST_CLASSES:
+        block_classes = np.unique(block)
+        classes = (
+            block_classes if classes is None else np.union1d(classes, block_classes)
+        )
+        if len(classes) > _MAX_CLASSES:
             raise DataError(
-                f"{name[0]!r} has more than {_MOST_CLASSES:,} different values, which "
-                "are no classes. Use OCBNNRegressor for numbers."
+                f"{name[0]!r} has more than {_MAX_CLASSES:,} different values, too "
+                "many for classes. Use OCBNNRegressor for numbers."
             )
-    assert found is not None
-    return found
+    assert classes is not None
+    return classes
 
 
-def _some(rows: int) -> np.ndarray:
-    """Numbers of rows, evenly at random and the same every time; all of a few."""
+def _sample_rows(rows: int) -> np.ndarray:
+    """Numbers of randomly sampled rows, the same every time; all rows of a few."""
     if rows <= LOOKED_AT:
         return np.arange(rows)
     chosen = np.random.default_rng(0).choice(rows, LOOKED_AT, replace=False)
     return np.sort(chosen)
 
 
-def refuse_constant(found: ColumnMoments, names: tuple[str, ...]) -> None:
-    """Refuse outputs that never change."""
-    constant = np.flatnonzero(found.low == found.high)
-    if len(constant) and found.rows > 1:
+def refuse_constant(moments: ColumnMoments, names: tuple[str, ...]) -> None:
+    """Refuse constant outputs."""
+    constant = np.flatnonzero(moments.low == moments.high)
+    if len(constant) and moments.rows > 1:
         first = constant[0]
         raise DataError(
-            f"output {names[first]!r} is {found.low[first]:g} in every one of "
-            f"{found.rows} rows, so there is nothing to learn. Check the column, or "
+            f"output {names[first]!r} is {moments.low[first]:g} in every one of "
+            f"{moments.rows} rows, so there is nothing to learn. Check the column, or "
             "leave it out."
         )
 
@@ -250,8 +260,8 @@ def refuse_outside(
         row, column, value = first
         raise DataError(
             f"{count} of {rows} rows lie beyond the limits of the rules, which "
-            f"truncate=True says cannot be: {names[column]!r} is {value:g} in row "
+            f"truncate=True does not allow: {names[column]!r} is {value:g} in row "
             f"{say_row(rows_called, row)}, and must lie between "
-            f"{low[column]:g} and {high[column]:g}. Mend the data or the rules, or "
+            f"{low[column]:g} and {high[column]:g}. Correct the data or the rules, or "
             "leave truncate out."
         )

@@ -1,4 +1,4 @@
-"""Where a rule binds: at which points functions that do not know it would break it."""
+"""Where a rule binds: at which points functions fitted without it would break it."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ Weights = Float[np.ndarray, " draws"]
 
 @dataclasses.dataclass(frozen=True)
 class Binding:
-    """How often functions that do not know a rule would break it in its region.
+    """How often functions fitted without a rule would break it in its region.
 
     Attributes
     ----------
@@ -34,23 +34,23 @@ class Binding:
 
 
 def binding(
-    wrong: Bool[np.ndarray, "draws points"], weights: Weights
+    violations: Bool[np.ndarray, "draws points"], weights: Weights
 ) -> tuple[Binding, Bool[np.ndarray, " points"]]:
     """How often a rule would be broken, and at which points it binds.
 
-    >>> wrong = np.array([[True, False, True, False], [True, False, False, False]])
-    >>> binding(wrong, np.full(2, 0.5))[0]
+    >>> violations = np.array([[True, False, True, False], [True, False, False, False]])
+    >>> binding(violations, np.full(2, 0.5))[0]
     Binding(pairs=0.375, points=0.5, mostly=0.25, anywhere=0.5)
     """
-    share = np.clip(weights @ wrong, 0.0, 1.0)
+    share = np.clip(weights @ violations, 0.0, 1.0)
     binds = share > BINDS
-    found = Binding(
+    summary = Binding(
         float(share.mean()),
         float(binds.mean()),
         float((share > 0.5).mean()),
         float((share > 0).mean()),
     )
-    return found, binds
+    return summary, binds
 
 
 def spread(

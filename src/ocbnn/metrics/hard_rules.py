@@ -1,8 +1,8 @@
-r"""Draws that keep hard rules, and what they are worth.
+r"""Draws that keep hard rules, and their weights.
 
 The exact posterior under hard rules is $p(W)\,1[W\ \text{holds}]\,p(D|W)$. Draws were
 made with the rules' soft factor $g(W)$ instead of the indicator, so a draw that
-breaks a rule counts for nothing, and one that keeps all of them for $1 / g(W)$.
+breaks a rule has weight zero, and one that keeps all of them weight $1 / g(W)$.
 """
 
 import dataclasses
@@ -14,22 +14,23 @@ from jaxtyping import Bool, Float, Int
 from ocbnn.core.plain import plain
 from ocbnn.metrics.psis import smooth, trust_limit
 
-# Fewer draws than this, or worth fewer than that, are no posterior.
+# Fewer draws than this, or draws worth fewer than that, cannot represent a posterior.
 LEAST_DRAWS, LEAST_ESS = 20, 10.0
 
 Way = Literal["conditioned", "masked"]
 Weights = Literal["smoothed", "equal", "alike"]
-_SAID = {
-    "smoothed": "{answering:,} of these answer, some more than once, weighted towards "
-    "the exact posterior (Pareto k {k:.2f}): as good as {ess:.0f} of equal weight.",
-    "equal": "All of these answer, equally weighted, because weights towards the exact "
-    "posterior cannot be trusted (Pareto k {k:.2f}).",
-    "alike": "All of these answer, with the same weight.",
+_WEIGHTING = {
+    "smoothed": "{answering:,} of these are used, some more than once, weighted "
+    "towards the exact posterior (Pareto k {k:.2f}): as good as {ess:.0f} of equal "
+    "weight.",
+    "equal": "All of these are used, equally weighted, because weights towards the "
+    "exact posterior cannot be trusted (Pareto k {k:.2f}).",
+    "alike": "All of these are used, with the same weight.",
 }
 
 
 class ConditionedDraws(NamedTuple):
-    """Draws that stand for the posterior under hard rules, some of them repeatedly.
+    """Draws that represent the posterior under hard rules, some of them repeated.
 
     Attributes
     ----------
@@ -38,7 +39,7 @@ class ConditionedDraws(NamedTuple):
     ess
         How many equally weighted draws the weighted ones are worth.
     pareto_k
-        Of the weights; -inf where all are the same.
+        Pareto k of the weights; -inf if all are the same.
     weights
         How the draws were weighted.
     """
@@ -52,10 +53,10 @@ class ConditionedDraws(NamedTuple):
 def condition(
     holds: Bool[np.ndarray, " draws"], log_g: Float[np.ndarray, " draws"]
 ) -> ConditionedDraws:
-    """Keep the draws that hold, each as often as its weight asks for.
+    """Keep the draws that hold, each repeated in proportion to its weight.
 
-    Weights that cannot be trusted are not used: the draws that hold then count alike,
-    which leaves them a little too far from the rules' edges.
+    Weights that cannot be trusted are not used. The draws that hold then get equal
+    weights, which leaves them a little too far from the rules' edges.
 
     >>> condition(np.array([True, False, True]), np.zeros(3)).kept
     array([0, 2])
@@ -72,7 +73,7 @@ def condition(
         return ConditionedDraws(
             holding, float(holding.size), smoothed.pareto_k, "equal"
         )
-    # Evenly spaced places in the running total: as even as whole numbers can be.
+    # Systematic resampling: evenly spaced places in the cumulative weights.
     total = np.cumsum(np.exp(smoothed.log_weights))
     places = (np.arange(holding.size) + 0.5) / holding.size * total[-1]
     kept = holding[np.searchsorted(total, places)]
@@ -80,7 +81,7 @@ def condition(
 
 
 def too_few(conditioned: ConditionedDraws, holding: int, draws: int) -> bool:
-    """Whether what remains is not a posterior; of fewer than 40 draws, half suffice."""
+    """Whether too few draws remain; of fewer than 40 draws, half are enough."""
     least = min(LEAST_DRAWS, max(2, draws // 2))
     return holding < least or conditioned.ess < min(LEAST_ESS, least / 2)
 
@@ -94,12 +95,12 @@ class HardRuleEntry:
     rule
         Its name.
     way
-        `conditioned`: draws that break it count for nothing. `masked`: forbidden
-        classes have no probability, so every draw counts.
+        `conditioned`: draws that break it are left out. `masked`: forbidden classes
+        have no probability, so every draw is used.
     share
-        The share of draws that keep it by themselves, wherever it was looked.
+        The share of draws that keep it by themselves, at every input checked.
     points
-        At how many inputs that was.
+        How many inputs were checked.
     """
 
     rule: str
@@ -109,13 +110,15 @@ class HardRuleEntry:
 
     def __str__(self) -> str:
         where = f"at each of {self.points:,} inputs"
-        kept = f"{self.rule}: {self.share:.1%} of draws keep it by themselves {where}"
-        return kept + ("; forbidden classes are masked" * (self.way == "masked"))
+        sentence = (
+            f"{self.rule}: {self.share:.1%} of draws keep it by themselves {where}"
+        )
+        return sentence + ("; forbidden classes are masked" * (self.way == "masked"))
 
 
 @dataclasses.dataclass(frozen=True)
 class HardRuleRecord:
-    """What holding rules without exception has cost. Print it.
+    """What enforcing hard rules has cost. Print it.
 
     Attributes
     ----------
@@ -126,16 +129,16 @@ class HardRuleRecord:
     holding
         How many of them keep every rule that draws must keep.
     ess
-        How many draws of equal weight the weighted ones are worth. Neighbours in a
-        chain resemble each other, which is not counted here: the verdict says it.
+        How many draws of equal weight the weighted ones are worth. It ignores
+        autocorrelation within chains, which the verdict takes into account.
     pareto_k
-        Of their weights; -inf where all are the same.
+        Pareto k of their weights; -inf if all are the same.
     weights
-        `smoothed` towards the exact posterior, `equal` where such weights
-        cannot be trusted, or `alike` where all are the same anyway.
+        `smoothed` towards the exact posterior, `equal` if such weights cannot be
+        trusted, or `alike` if all are the same anyway.
     answering
-        How many different draws answer. Weights leave some out and take
-        others repeatedly, so they are fewer than those that hold.
+        How many different draws are used for predictions. Weights leave some out
+        and repeat others, so there may be fewer of them than of those that hold.
     """
 
     rules: tuple[HardRuleEntry, ...]
@@ -147,14 +150,14 @@ class HardRuleRecord:
     answering: int
 
     def __str__(self) -> str:
-        sentence = _SAID[self.weights].format(
+        sentence = _WEIGHTING[self.weights].format(
             k=self.pareto_k, ess=self.ess, answering=self.answering
         )
-        whole = (
+        summary = (
             f"{self.holding:,} of {self.draws:,} draws keep the hard rules. {sentence}"
         )
-        return "\n".join([whole, *map(str, self.rules)])
+        return "\n".join([summary, *map(str, self.rules)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON; None for what is not a number."""
+        """Everything as plain values, ready for JSON; None for NaN."""
         return plain(dataclasses.asdict(self))

@@ -1,8 +1,8 @@
-r"""How well each observation is foretold by the others, from one set of draws.
+r"""How well each observation is predicted from the others, from one set of draws.
 
 Leaving row $i$ out of the posterior divides it by $p(y_i|W)$, so the draws are weighted
 by one over that, Pareto smoothed (Vehtari, Gelman and Gabry 2017). Further weights may
-take rules in or out at the same time.
+add or remove rules at the same time.
 """
 
 from typing import NamedTuple
@@ -27,14 +27,14 @@ def leave_one_out(
     log_likelihood: LogLikelihood,
     log_weights: Float[np.ndarray, " draws"] | None = None,
 ) -> LeaveOneOut:
-    """Log predictive density of every row from draws that have not seen it.
+    """Log predictive density of every row, given the other rows.
 
     Parameters
     ----------
     log_likelihood
-        Of every row under every draw.
+        Log likelihood of every row under every draw.
     log_weights
-        Of the draws, where they stand for another posterior.
+        Log weights of the draws, if they represent another posterior.
     """
     base = np.zeros(len(log_likelihood)) if log_weights is None else log_weights
     values, shapes = [], []
@@ -48,7 +48,7 @@ def leave_one_out(
 def log_density_of_rows(
     log_likelihood: LogLikelihood, log_weights: Float[np.ndarray, " draws"]
 ) -> Float[np.ndarray, " rows"]:
-    """Each row's log predictive density from draws that have seen it.
+    """Each row's log predictive density, given all rows.
 
     `log_weights` are normalised.
     """

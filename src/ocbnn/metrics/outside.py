@@ -1,4 +1,4 @@
-"""How much of what a model predicts lies where nothing can be."""
+"""How much of a model's predicted probability lies outside of possible values."""
 
 import numpy as np
 from jaxtyping import Float
@@ -20,11 +20,11 @@ def mass_outside(
     values
         Every draw's function at every row.
     noise
-        Every draw's noise, at every row or one for all.
+        Every draw's noise, per row or one for all rows.
     box
         The least and the greatest allowed value of each output.
     limits
-        Between which observations lie anyway; None when anywhere.
+        Limits of all observations; None without any.
 
     >>> values, noise = np.zeros((1, 1, 1)), np.ones((1, 1, 1))
     >>> mass_outside(values, noise, (np.array([0.0]), np.array([np.inf])))

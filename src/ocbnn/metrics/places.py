@@ -1,4 +1,4 @@
-"""Where in the space of inputs something is wrong, in a person's columns and units."""
+"""Where in input space something is wrong, in the user's columns and units."""
 
 import dataclasses
 import itertools
@@ -10,11 +10,11 @@ from jaxtyping import Bool, Float
 from ocbnn.core.choices import Choices, free_columns, say_choice
 from ocbnn.core.words import spell
 
-# Bins of a column, when there are several and a range must be found in each.
+# Bins per column, when there are several columns.
 _BINS = 5
-# A share of bad inputs from which on "everywhere" is the shorter truth.
+# From this share of bad inputs on, the place is "everywhere".
 _EVERYWHERE = 0.9
-# Runs of bad inputs this close, in reference inputs, are one.
+# Runs of bad inputs at most this many reference inputs apart are joined.
 _NEAR = 2
 
 
@@ -25,7 +25,7 @@ class Place:
     Attributes
     ----------
     input
-        The column; None when it is wrong everywhere.
+        The column; None for every input.
     low
         Where the range begins.
     high
@@ -33,7 +33,7 @@ class Place:
     share
         The share of reference inputs in the range that are wrong.
     width
-        How wide the column is, which says how many digits tell places apart.
+        The column's width, which determines how many digits distinguish places.
     is_choice
         Whether the column is one value of a category.
     """
@@ -81,7 +81,7 @@ def find_places(
 ) -> list[Place]:
     """Ranges of inputs that hold most of the wrong rows, at most `most`, widest first.
 
-    Of inputs that are one choice, a single one of them.
+    For the inputs of a category, a single level of it.
 
     >>> X = np.linspace(0, 9, 10)[:, None]
     >>> [str(place) for place in find_places(X, (X[:, 0] >= 6), ["x"])]
@@ -101,9 +101,9 @@ def _runs(
 ) -> list[Place]:
     order = np.argsort(x, kind="stable")
     x, wrong = x[order], wrong[order]
-    places = np.flatnonzero(wrong)
-    pieces = np.split(places, np.flatnonzero(np.diff(places) > _NEAR) + 1)
-    found = [
+    indices = np.flatnonzero(wrong)
+    pieces = np.split(indices, np.flatnonzero(np.diff(indices) > _NEAR) + 1)
+    ranges = [
         Place(
             name,
             float(x[piece[0]]),
@@ -113,7 +113,7 @@ def _runs(
         )
         for piece in pieces
     ]
-    return sorted(found, key=lambda place: place.low - place.high)
+    return sorted(ranges, key=lambda place: place.low - place.high)
 
 
 def _range(
@@ -122,8 +122,8 @@ def _range(
     names: Sequence[str],
     choices: Choices,
 ) -> Place:
-    """The bin of a column in which wrong rows are most crowded."""
-    best, crowded = None, -1.0
+    """The bin of a column with the highest concentration of wrong rows."""
+    best, best_weight = None, -1.0
     free = free_columns(len(names), choices)
     for column, name in enumerate(names):
         x, is_choice = X[:, column], column not in free
@@ -134,10 +134,10 @@ def _range(
         for low, high in bins:
             inside = (x >= low) & (x <= high)
             share = float(wrong[inside].mean())
-            # A crowd of few tells less than the same crowd of many.
+            # The same share is weaker evidence in a bin of few rows.
             weight = share * np.sqrt(inside.sum())
-            if weight > crowded:
+            if weight > best_weight:
                 width = float(np.ptp(x))
                 best = Place(name, float(low), float(high), share, width, is_choice)
-                crowded = weight
+                best_weight = weight
     return best or Place(None)

@@ -1,10 +1,10 @@
-r"""Pareto smoothed importance sampling: draws from one posterior serve another.
+r"""Pareto smoothed importance sampling: draws from one posterior represent another.
 
-Draws that were made for one density answer for another when each is weighted by the
-ratio of the two. A few huge weights would spoil that, so the largest ones are replaced
-by what a generalised Pareto distribution fitted to them expects. Its shape $\hat k$
-says whether the weights can be trusted at all. References: Vehtari, Simpson, Gelman,
-Yao and Gabry (2024); the fit is that of Zhang and Stephens (2009).
+Draws from one density represent another when each is weighted by the ratio of the two.
+A few huge weights would spoil the estimate, so the largest ones are replaced by
+expected order statistics of a generalised Pareto distribution fitted to them. Its shape
+$\hat k$ says whether the weights can be trusted at all. References: Vehtari, Simpson,
+Gelman, Yao and Gabry (2024); the fit is that of Zhang and Stephens (2009).
 """
 
 from typing import NamedTuple
@@ -15,21 +15,21 @@ from scipy.special import log_softmax
 
 LogWeights = Float[np.ndarray, " draws"]
 
-# Fewer numbers than this have no tail to fit.
+# Fewer numbers than this are not enough to fit a tail.
 _LEAST_TAIL = 5
-# Weights that differ by less than this are the same, but for rounding.
+# Log weights that differ by less than this are the same up to rounding.
 _SAME = 1e-6
-# The prior of Vehtari et al. on the shape: ten numbers' worth of one half.
+# The prior of Vehtari et al. on the shape: worth ten observations of one half.
 _PRIOR_SIZE, _PRIOR_SHAPE = 10, 0.5
 
 
 class Smoothed(NamedTuple):
-    """Weights that can be used, and how far they can be trusted.
+    """Smoothed weights, and how far they can be trusted.
 
     Attributes
     ----------
     log_weights
-        Smoothed, and normalised to add up to one.
+        Smoothed log weights, normalised so that the weights sum to one.
     pareto_k
         The tail's shape; -inf when all weights are the same.
     ess
@@ -42,7 +42,7 @@ class Smoothed(NamedTuple):
 
 
 def smooth(log_weights: LogWeights) -> Smoothed:
-    """Smooth the largest of some unnormalised log weights.
+    """Smooth the largest of unnormalised log weights.
 
     >>> round(smooth(np.zeros(100)).ess)
     100
@@ -62,13 +62,13 @@ def smooth(log_weights: LogWeights) -> Smoothed:
     if np.isfinite(shape):
         share = (np.arange(tail.size) + 0.5) / tail.size
         expected = _pareto_quantile(share, shape, scale)
-        # No weight may grow beyond the largest that was seen.
+        # No weight may exceed the largest raw weight.
         logs[tail] = np.minimum(np.log(np.exp(below) + expected), 0.0)
     return _finished(logs, shape)
 
 
 def trust_limit(draws: int) -> float:
-    """The largest Pareto k at which so many draws still give a usable answer.
+    """The largest Pareto k at which this many draws still give a usable estimate.
 
     >>> round(trust_limit(4000), 2), round(trust_limit(100), 2)
     (0.7, 0.5)
@@ -80,7 +80,7 @@ def fit_pareto(ordered: Float[np.ndarray, " tail"]) -> tuple[float, float]:
     """Shape and scale of a generalised Pareto distribution, from increasing numbers.
 
     The scale over the shape is averaged over a grid, with weights from the profile
-    likelihood; the shape is then drawn a little towards one half.
+    likelihood; the shape is then shrunk a little towards one half.
     """
     size = ordered.size
     grid = 30 + int(np.sqrt(size))
@@ -94,14 +94,14 @@ def fit_pareto(ordered: Float[np.ndarray, " tail"]) -> tuple[float, float]:
     theta = float(np.sum(thetas * np.exp(log_softmax(profile))))
     shape = float(np.mean(np.log1p(-theta * ordered)))
     scale = -shape / theta
-    drawn = (size * shape + _PRIOR_SIZE * _PRIOR_SHAPE) / (size + _PRIOR_SIZE)
-    return drawn, scale
+    shrunk = (size * shape + _PRIOR_SIZE * _PRIOR_SHAPE) / (size + _PRIOR_SIZE)
+    return shrunk, scale
 
 
 def _pareto_quantile(share: np.ndarray, shape: float, scale: float) -> np.ndarray:
     if abs(shape) < 1e-12:
         return -scale * np.log1p(-share)
-    # Beyond the largest number is beyond the largest weight, which is where it ends.
+    # Overflow gives infinity, which `smooth` caps at the largest weight.
     with np.errstate(over="ignore"):
         return scale * np.expm1(-shape * np.log1p(-share)) / shape
 

@@ -13,7 +13,7 @@ DrawValues = Float[np.ndarray, "draws points outputs"] | Int[np.ndarray, "draws 
 
 
 _NO_SLOPES_IN_DATA = (
-    "the rule speaks of slopes, which functions have and rows of data have not, so "
+    "the rule is about slopes, which functions have and rows of data do not, so "
     "data_violation is unknown"
 )
 
@@ -31,15 +31,15 @@ class RuleCheck:
     draws_violating
         Share of draws that break it at some point of the region.
     worst_point
-        The point that most draws get wrong; None where all hold.
+        The point at which most draws break it; None if all keep it.
     rows_in_region
-        How many data rows the rule speaks about.
+        How many data rows the rule applies to.
     data_violation
         Share of those rows whose own observation breaks it.
     prediction_violation
         Share of those rows whose prediction breaks it.
     remark
-        What could not be measured, and why; None where all could.
+        What could not be measured, and why; None if everything could.
     """
 
     rule: str
@@ -70,8 +70,8 @@ def broken_at(
 ) -> np.ndarray:
     """Where each draw breaks the rule, at points that were drawn in its region.
 
-    Points on the region's edge are rounded and may lie a hair outside of it, where the
-    rule is silent; so its claim is judged wherever they are.
+    Rounding may move points on the region's edge just outside of it, where the rule
+    does not apply. So its claim is checked at all of them.
     """
     everywhere = region_of(None, bound.schema.inputs, bound.name)
     return broken(dataclasses.replace(bound, region=everywhere), xs, values, slopes)
@@ -105,14 +105,14 @@ def check_rule(
     predicted
         Their predictions, or class numbers.
     slopes
-        Every draw's slopes at `xs`, for a rule that speaks of them.
+        Every draw's slopes at `xs`, for a rule about slopes.
     predicted_slopes
         The prediction's slopes at `X`.
     """
-    wrong = broken_at(bound, xs, values, slopes)
+    violations = broken_at(bound, xs, values, slopes)
     worst = None
-    if wrong.any():
-        worst = tuple(float(v) for v in xs[int(np.argmax(wrong.mean(axis=0)))])
+    if violations.any():
+        worst = tuple(float(v) for v in xs[int(np.argmax(violations.mean(axis=0)))])
     rows, on_data, on_prediction = 0, None, None
     if X is not None:
         inside = bound.applies(X)
@@ -120,12 +120,12 @@ def check_rule(
         if rows and observed is not None and not bound.slopes:
             on_data = float((~bound.holds(X, observed))[inside].mean())
         if rows and predicted is not None:
-            held = bound.holds(X, predicted, predicted_slopes)
-            on_prediction = float((~held)[inside].mean())
+            keeps = bound.holds(X, predicted, predicted_slopes)
+            on_prediction = float((~keeps)[inside].mean())
     return RuleCheck(
         bound.name,
-        float(wrong.mean()),
-        float(wrong.any(axis=1).mean()),
+        float(violations.mean()),
+        float(violations.any(axis=1).mean()),
         worst,
         rows,
         on_data,

@@ -29,8 +29,8 @@ def mean_log_likelihood(
 ) -> float:
     """Mean log density of the truth under the mixture of all draws' normals.
 
-    `noise` has one row for each of the truth, or one for all. With `limits`, those
-    normals are cut off there, as by `truncate=True`.
+    `noise` has one row for each of the truth, or one for all. With `limits`, the
+    normals are truncated there, as by `truncate=True`.
     """
     gap = (truth[None] - values) / noise
     logs = -0.5 * gap**2 - np.log(noise) - 0.5 * np.log(2 * np.pi)

@@ -1,9 +1,9 @@
-"""Where draws break a rule most: a search over its whole region, not a look at points.
+"""Where draws break a rule most: a search over its whole region, not only at points.
 
-Every draw's function is followed downhill on the slack that the rule leaves it, from
-many places of the region at once. A function that holds a rule at a hundred thousand
-points may still break it between them; where this search finds nothing, there is little
-left to find. It proves nothing: it is an attack, and not a certificate.
+For every draw, gradient descent on the rule's slack starts at many inputs of the region
+at once. A function that keeps a rule at a hundred thousand points may still break it
+between them; where this search finds nothing, few violations are left. It proves
+nothing: it is an attack, not a certificate.
 """
 
 from collections.abc import Callable
@@ -36,13 +36,13 @@ from ocbnn.priors import RuleTerm
 from ocbnn.priors.law import Law
 from ocbnn.rules import BoundRule, Condition, Region
 
-# Values of a network's widest layer held at a time.
-_ROOM = 2**21
-# Points at which all draws are judged at a time.
-_JUDGED = 5000
+# Values of a network's widest layer in memory at a time.
+_MAX_VALUES = 2**21
+# Points at which all draws are checked at a time.
+_POINTS_PER_BLOCK = 5000
 # The first step, as a share of the region's width, and how it grows and shrinks.
 _STEP, _GROW, _SHRINK = 0.05, 1.3, 0.5
-# Points on an open or rounded edge are drawn inwards by these shares of the width.
+# Points on an open or rounded edge are moved inwards by these shares of the width.
 _NUDGES = (1e-9, 1e-7, 1e-6, 1e-5)
 
 
@@ -52,11 +52,11 @@ class Worst(NamedTuple):
     Attributes
     ----------
     points
-        In the user's units, inside the region.
+        Inputs in the user's units, inside the region.
     slack
-        The signed distance left there, in natural sizes; below zero: broken.
+        The slack there, in natural sizes; below zero if broken.
     broken
-        Whether the draw breaks the rule there, judged exactly.
+        Whether the draw breaks the rule there, checked exactly.
     """
 
     points: Float[np.ndarray, "draws inputs"]
@@ -74,10 +74,10 @@ def find_worst(
     most: int | None = None,
     rows: np.ndarray | None = None,
 ) -> Worst:
-    """Search a rule's region for the input that each draw gets most wrong.
+    """Search a rule's region for each draw's worst input.
 
-    Projected gradient descent on the slack, over all draws and starts at once. Sides
-    that the region leaves open end where the rule's own points do.
+    Projected gradient descent on the slack, over all draws and starts at once. Where
+    the region is unbounded, the search ends where the rule's own points do.
 
     Parameters
     ----------
@@ -86,58 +86,59 @@ def find_worst(
     term
         The rule, with the sampler of its points.
     key
-        Decides the starts.
+        Determines the starts.
     starts
-        From how many places every draw is followed; some are corners.
+        How many starts per draw; some are corners of the region.
     steps
         How many steps from each.
     most
-        At most so many draws, evenly chosen as by `Predictive.functions`.
+        The largest number of draws, evenly chosen as by `Predictive.functions`.
     rows
-        Data rows; those in the region are starts too.
+        Data rows; some of those in the region are starts, too.
 
     Raises
     ------
     RuleError
-        For a custom rule, which has no notion of being broken.
+        For a custom rule, which cannot be checked.
     SettingError
         When rule and draws are in different units.
     """
     bound = term.bound
     if not bound.claim.is_searchable:
         raise RuleError(
-            f"rule {bound.name!r} is custom: it has a density, but no notion of being "
-            "broken, so there is no worst input. Say it with require, forbid or expect."
+            f"rule {bound.name!r} is custom: it has a density, but does not say which "
+            "outputs keep it, so there is no worst input. Write it with require, "
+            "forbid or expect."
         )
     term.check_units(predictive.units)
-    some = predictive.thinned(most)
-    begin, lower, upper = _starts(term, key, starts, rows)
+    thinned = predictive.thinned(most)
+    starting_points, lower, upper = _starts(term, key, starts, rows)
     width = np.where(upper > lower, upper - lower, 1.0)
-    unit = jnp.asarray(np.clip((begin - lower) / width, 0.0, 1.0), float)
+    unit = jnp.asarray(np.clip((starting_points - lower) / width, 0.0, 1.0), float)
     least, greatest = term.inner(lower), term.inner(upper)
     ends = jnp.asarray(least, float), jnp.asarray(greatest - least, float)
-    found, first = [], []
-    for weights, count in _blocks(some, len(begin)):
+    unit_points, best_starts = [], []
+    for weights, count in _blocks(thinned, len(starting_points)):
         u, best = _descend(
-            *(some.network, term.law, term.region, weights, unit, ends, steps),
+            *(thinned.network, term.law, term.region, weights, unit, ends, steps),
             bound.schema.choices,
         )
-        found.append(np.asarray(u, float)[:count])
-        first.append(np.asarray(best)[:count])
-    points = np.clip(lower + np.concatenate(found) * width, lower, upper)
+        unit_points.append(np.asarray(u, float)[:count])
+        best_starts.append(np.asarray(best)[:count])
+    points = np.clip(lower + np.concatenate(unit_points) * width, lower, upper)
     points = pick(points, bound.schema.choices, upper)
-    otherwise = begin[np.concatenate(first)]
-    points = _inside(bound.region, points, (lower, upper), otherwise)
-    return judge_worst(some, term, points)
+    fallback = starting_points[np.concatenate(best_starts)]
+    points = _moved_inside(bound.region, points, (lower, upper), fallback)
+    return judge_worst(thinned, term, points)
 
 
 def judge_worst(
     predictive: Predictive, term: RuleTerm, points: Float[np.ndarray, "draws inputs"]
 ) -> Worst:
-    """Slack and exact truth of every draw at a point of its own."""
+    """Every draw's slack at its own point, and whether it breaks the rule there."""
     bound, network = term.bound, predictive.network
     units = predictive.units or Units.plain(network.inputs, network.outputs)
-    slack, values, slopes = _at_own(
+    slack, values, slopes = _at_own_points(
         network,
         term.law,
         jax.tree.map(jnp.asarray, predictive.draws.weights),
@@ -145,18 +146,20 @@ def judge_worst(
     )
     # Into the user's units in double precision, so that offsets cost no digits.
     slack, values = np.asarray(slack, float), units.outputs(np.asarray(values))
-    known = {
+    user_slopes = {
         along: np.asarray(slope, float)
         * slope_scale(along, units.y_scale, units.x_scale)
         for along, slope in slopes.items()
     }
-    # One draw as rules see it, because every draw has a point of its own.
-    known = {along: slope[None] for along, slope in known.items()}
-    holds = ~broken_at(bound, points, _judged(bound, values)[None], known)[0]
-    # The exact answer decides on which side of zero a slack lies.
+    # Rules see this as one draw at many points: point `i` has the values of draw `i`.
+    user_slopes = {along: slope[None] for along, slope in user_slopes.items()}
+    holds = ~broken_at(
+        bound, points, _checkable_values(bound, values)[None], user_slopes
+    )[0]
+    # The exact check decides the sign of the slack.
     tiny = np.finfo(np.float32).tiny
-    agreed = np.where(holds, np.maximum(slack, 0.0), np.minimum(slack, -tiny))
-    return Worst(points, agreed, ~holds)
+    consistent = np.where(holds, np.maximum(slack, 0.0), np.minimum(slack, -tiny))
+    return Worst(points, consistent, ~holds)
 
 
 def draws_broken_at(
@@ -165,49 +168,51 @@ def draws_broken_at(
     points: Float[np.ndarray, "points inputs"],
     most: int | None = None,
 ) -> Bool[np.ndarray, "draws points"]:
-    """Which draws break a rule at which points of its region, judged exactly."""
+    """Which draws break a rule at which points of its region, checked exactly."""
     bound, blocks = term.bound, []
-    for start in range(0, len(points), _JUDGED):
-        some = points[start : start + _JUDGED]
-        slopes = predictive.slopes(some, bound.slopes, most) if bound.slopes else {}
-        values = predictive.functions(some, most)
-        blocks.append(broken_at(bound, some, _judged(bound, values), slopes))
+    for start in range(0, len(points), _POINTS_PER_BLOCK):
+        block = points[start : start + _POINTS_PER_BLOCK]
+        slopes = predictive.slopes(block, bound.slopes, most) if bound.slopes else {}
+        values = predictive.functions(block, most)
+        blocks.append(broken_at(bound, block, _checkable_values(bound, values), slopes))
     return np.concatenate(blocks, axis=1)
 
 
-def _judged(bound: BoundRule, values: np.ndarray) -> np.ndarray:
-    """What rules judge of function values: outputs, or class numbers."""
+def _checkable_values(bound: BoundRule, values: np.ndarray) -> np.ndarray:
+    """Function values as rules check them: outputs, or class numbers."""
     return np.argmax(values, -1) if bound.schema.is_classification else values
 
 
 def _starts(
     term: RuleTerm, key: RandomKey, count: int, rows: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where to begin, and the box that the search stays in."""
+    """Starting points, and the box that the search stays in."""
     key_points, key_corners = jax.random.split(key)
     region = term.bound.region
     corners = count // 4 if region.is_box else 0
-    begin = term.many(key_points, count - corners)
+    starting_points = term.many(key_points, count - corners)
     if rows is not None and len(inside := rows[region.contains(rows)]):
-        # In the place of points, not beside them: the code is compiled for a count.
+        # Rows replace points, because the code is compiled for a fixed count.
         chosen = evenly(len(inside), count // 4)
-        begin[: len(chosen)] = inside[chosen]
+        starting_points[: len(chosen)] = inside[chosen]
     lower, upper = term.ends()
     if corners:
         sides = jax.random.bernoulli(key_corners, 0.5, (corners, len(lower)))
         ends = np.where(np.asarray(sides), upper, lower)
         for group in map(list, region.choices):
-            level = jax.random.uniform(key_corners, (corners, len(group)))
-            ends[:, group] = np.asarray(level)
-        begin = np.concatenate([begin, pick(ends, region.choices, upper)])
-    return begin, lower, upper
+            weights = jax.random.uniform(key_corners, (corners, len(group)))
+            ends[:, group] = np.asarray(weights)
+        starting_points = np.concatenate(
+            [starting_points, pick(ends, region.choices, upper)]
+        )
+    return starting_points, lower, upper
 
 
 def _blocks(predictive: Predictive, starts: int) -> list[tuple[Position, int]]:
-    """Weights of a few draws at a time, and how many of them are real."""
+    """Weights of a few draws at a time, and how many of them are not padding."""
     leaves = jax.tree.leaves(predictive.draws.weights)
     widest = max(predictive.network.outputs, *(leaf.shape[-1] for leaf in leaves))
-    room = 2 ** int(np.log2(max(1, _ROOM // (starts * widest))))
+    room = 2 ** int(np.log2(max(1, _MAX_VALUES // (starts * widest))))
     size = min(room, 2 ** int(np.ceil(np.log2(predictive.size))))
     blocks = []
     for start in range(0, predictive.size, size):
@@ -220,7 +225,7 @@ def _blocks(predictive: Predictive, starts: int) -> list[tuple[Position, int]]:
 
 
 class _Walk(NamedTuple):
-    """One start of one draw: where it is in the unit cube, and how it continues."""
+    """The state of one descent of one draw, in the unit cube."""
 
     unit: Input
     slack: Scalar
@@ -239,7 +244,7 @@ def _descend(
     steps: int,
     choices: Choices,
 ) -> tuple[Float[Array, "draws inputs"], Int[Array, " draws"]]:
-    """Every draw's lowest place in the unit cube, and the number of its best start."""
+    """Every draw's lowest point in the unit cube, and the number of its best start."""
     lower, width = ends
 
     def inside(unit: Input) -> Bool[Array, ""]:
@@ -249,11 +254,15 @@ def _descend(
 
     def from_one(weights: Position, start: Input) -> tuple[Input, Scalar, Scalar]:
         function = lambda x: network.apply(weights, x)
-        level = jax.value_and_grad(
+        slack_and_slope = jax.value_and_grad(
             lambda unit: law.slack(function, lower + unit * width)
         )
-        first = _Walk(start, *level(start), jnp.full((2,), _STEP, start.dtype))
-        move = lambda index, walk: _move(level, inside, index, walk, choices, width)
+        first = _Walk(
+            start, *slack_and_slope(start), jnp.full((2,), _STEP, start.dtype)
+        )
+        move = lambda index, walk: _move(
+            slack_and_slope, inside, index, walk, choices, width
+        )
         walk = jax.lax.fori_loop(0, steps, move, first)
         return walk.unit, walk.slack, first.slack
 
@@ -265,74 +274,71 @@ def _descend(
 
 
 def _move(
-    level: Callable[[Input], tuple[Scalar, Input]],
+    slack_and_slope: Callable[[Input], tuple[Scalar, Input]],
     inside: Callable[[Input], Bool[Array, ""]],
     index: Int[Array, ""],
     walk: _Walk,
     choices: Choices,
     width: Input,
 ) -> _Walk:
-    """One step downhill, kept where it leads lower and stays in the region."""
+    """One step downhill, accepted if the slack decreases inside the region."""
     slope = jnp.where(jnp.isfinite(walk.slope), walk.slope, 0.0)
     chosen = switched(walk.unit, slope, choices, width)
     for group in map(np.array, choices):
         slope = slope.at[group].set(0.0)
-    # On a face, only what leads back into the cube or along the face counts.
+    # On a face, ignore components that lead out of the cube.
     pushes_out = ((walk.unit <= 0) & (slope > 0)) | ((walk.unit >= 1) & (slope < 0))
     slope = jnp.where(pushes_out, 0.0, slope)
-    # Signs find corners soon, the slope itself finds hollows; so they take turns, each
-    # with a step of its own.
+    # Steps along signs find corners fast, steps along the slope find interior minima.
+    # They alternate, each with its own step size.
     turn = index % 2
     largest = jnp.maximum(jnp.max(jnp.abs(slope)), jnp.finfo(slope.dtype).tiny)
-    way = jnp.where(turn == 0, slope / largest, jnp.sign(slope))
-    unit = jnp.clip(walk.unit - walk.steps[turn] * way, 0.0, 1.0)
-    # Every third step another choice is tried, if there is one.
+    direction = jnp.where(turn == 0, slope / largest, jnp.sign(slope))
+    unit = jnp.clip(walk.unit - walk.steps[turn] * direction, 0.0, 1.0)
+    # Every third step tries another level of a category, if there is one.
     is_choice = jnp.asarray(bool(choices)) & (index % 3 == 2)
     unit = jnp.where(is_choice, chosen, unit)
-    slack, slope = level(unit)
-    better = (slack < walk.slack) & inside(unit)
-    steps = walk.steps.at[turn].multiply(jnp.where(better, _GROW, _SHRINK))
+    slack, slope = slack_and_slope(unit)
+    is_better = (slack < walk.slack) & inside(unit)
+    steps = walk.steps.at[turn].multiply(jnp.where(is_better, _GROW, _SHRINK))
     steps = jnp.where(is_choice, walk.steps, steps)
-    there = _Walk(unit, slack, slope, steps)
-    here = walk._replace(steps=steps)
-    return jax.tree.map(lambda a, b: jnp.where(better, a, b), there, here)
+    moved = _Walk(unit, slack, slope, steps)
+    stayed = walk._replace(steps=steps)
+    return jax.tree.map(lambda a, b: jnp.where(is_better, a, b), moved, stayed)
 
 
 @eqx.filter_jit
-def _at_own(
+def _at_own_points(
     network: Network,
     law: Law,
     weights: Position,
     points: Inputs,
 ) -> tuple[Float[Array, " draws"], Float[Array, "draws outputs"], dict[Along, Array]]:
-    """Every draw's slack at a point of its own, and its value and slopes there.
+    """Every draw's slack, value and slopes at its own point, in the network's units."""
 
-    All in the units of the network.
-    """
-
-    def one(weights: Position, point: Input) -> tuple[Array, Array, dict]:
+    def at_one(weights: Position, point: Input) -> tuple[Array, Array, dict]:
         function = lambda x: network.apply(weights, x)
         slack = law.slack(function, point)
         return slack, function(point), slopes_at(function, point, law.slopes)
 
-    return jax.vmap(one)(weights, points)
+    return jax.vmap(at_one)(weights, points)
 
 
-def _inside(
+def _moved_inside(
     region: Region,
     points: Float[np.ndarray, "draws inputs"],
     ends: tuple[np.ndarray, np.ndarray],
-    otherwise: Float[np.ndarray, "draws inputs"],
+    fallback: Float[np.ndarray, "draws inputs"],
 ) -> Float[np.ndarray, "draws inputs"]:
-    """The points, those on an open or rounded edge drawn inwards by a hair."""
+    """The points; those just outside, on an open or rounded edge, moved inwards."""
     lower, upper = ends
     middle = np.broadcast_to(0.5 * (lower + upper), points.shape).copy()
     for group in map(list, region.choices):
         middle[:, group] = points[:, group]
-    found = points.copy()
-    outside = ~region.contains(found)
+    moved = points.copy()
+    outside = ~region.contains(moved)
     for share in _NUDGES:
-        found[outside] = points[outside] + share * (middle - points)[outside]
-        outside = ~region.contains(found)
-    found[outside] = otherwise[outside]
-    return found
+        moved[outside] = points[outside] + share * (middle - points)[outside]
+        outside = ~region.contains(moved)
+    moved[outside] = fallback[outside]
+    return moved

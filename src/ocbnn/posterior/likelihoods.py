@@ -14,12 +14,12 @@ from ocbnn.posterior.masks import ClassMask
 from ocbnn.priors.weights import WeightPrior
 
 Noise = Float[Array, "#rows outputs"]
-# The logit of a class that cannot be: finite, so that zero times it is zero.
+# The logit of an impossible class: finite, so that zero times it is zero.
 _IMPOSSIBLE = -1e30
 
 
 class Likelihood(eqx.Module):
-    """The density of observations, with parameters of its own or none.
+    """The density of observations, with or without its own parameters.
 
     Parameters are part of the position, next to the weights, and have a prior.
     """
@@ -43,17 +43,17 @@ class Likelihood(eqx.Module):
         """Log density of each observed row, given the network's outputs there."""
 
     def check(self, outputs: int, targets: Targets | None) -> None:
-        """Refuse a network or targets of another shape, which would broadcast."""
+        """Refuse a network or targets of the wrong shape, which would broadcast."""
 
 
 class Gaussian(Likelihood):
-    r"""$y \sim N(\phi(x), \sigma(x)^2)$ for every output. Subclasses say what σ is."""
+    r"""$y \sim N(\phi(x), \sigma(x)^2)$ for every output. Subclasses define σ."""
 
     sd: eqx.AbstractVar[Float[Array, " outputs"]]
 
     @abc.abstractmethod
     def noise(self, parameters: Position, inputs: Inputs) -> Noise:
-        """The standard deviation of every output, at every input or at all alike."""
+        """The standard deviation of every output, per input or the same for all."""
 
     def loglik(
         self,
@@ -114,7 +114,7 @@ class GaussianNoise(Gaussian):
         return {} if self.known else {"log_sd": array_spec(self.sd.size)}
 
     def noise(self, parameters: Position, inputs: Inputs) -> Noise:
-        """The standard deviation of every output, whatever the inputs."""
+        """The standard deviation of every output, the same for all inputs."""
         sd = self.sd if self.known else jnp.exp(parameters["log_sd"])
         return sd[None]
 
@@ -126,7 +126,7 @@ class GaussianNoise(Gaussian):
         return {"log_sd": jnp.log(self.sd) + step}
 
     def log_prior(self, parameters: Position) -> Scalar:
-        """Density of the logarithm of the noise, which is what is sampled."""
+        """Density of the logarithm of the noise, which is the sampled parameter."""
         if self.known:
             return jnp.zeros(())
         gap = (parameters["log_sd"] - jnp.log(self.sd)) / self.spread
@@ -174,7 +174,7 @@ class VaryingNoise(Gaussian):
 
 
 class Categorical(Likelihood):
-    """Classes with probabilities `softmax φ(x)`, among those that a mask leaves."""
+    """Classes with probabilities `softmax φ(x)`, among those that a mask allows."""
 
     mask: ClassMask | None = None
 
@@ -198,7 +198,7 @@ class Categorical(Likelihood):
         targets: Int[Array, " rows"],
     ) -> Float[Array, " rows"]:
         """The log probability of the observed class."""
-        # A product, not an index: the slope of an index is a slow scatter.
+        # A product, not an index: the gradient of an index is a slow scatter.
         observed = jax.nn.one_hot(targets, outputs.shape[1], dtype=outputs.dtype)
         if self.mask is not None:
             # Rounding may move a row into a region; what was observed is possible.

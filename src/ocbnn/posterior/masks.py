@@ -1,4 +1,4 @@
-"""Which classes hard rules leave at an input, inside compiled code."""
+"""Which classes hard rules allow at an input, inside compiled code."""
 
 from collections.abc import Sequence
 
@@ -22,8 +22,8 @@ class ClassMask(eqx.Module):
     def __init__(self, units: Units, rules: Sequence[BoundRule]) -> None:
         conditions = [bound.region.condition for bound in rules]
         self.regions = tuple(
-            None if said is None else standard_condition(said, units)
-            for said in conditions
+            None if condition is None else standard_condition(condition, units)
+            for condition in conditions
         )
         self.allowed = tuple(
             bound.claim.allowed for bound in rules if bound.claim.allowed is not None

@@ -1,9 +1,9 @@
-"""The one log density that inference sees, and its named parts.
+"""The log density that inference sees, and its named parts.
 
 A `Target` is a pytree: data, points and scales are leaves, everything else is static.
-Functions compiled for one target serve every other of the same shape. It needs nothing
-of this library around it: hand `target.logdensity` to any sampler that takes a
-function of a pytree, and start it at `target.initial(key)`.
+Functions compiled for one target serve every other of the same shape. Other libraries
+can use it, too: pass `target.logdensity` to any sampler that takes a function of a
+pytree, and start it at `target.initial(key)`.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ from ocbnn.posterior.position import Model
 from ocbnn.priors import Law, RuleTerm, WeightPrior, alike, log_gs
 
 # Row numbers are drawn with 32 bits.
-_MOST_ROWS = 2**31 - 1
+_MAX_ROWS = 2**31 - 1
 
 
 # Not an Equinox module: bound methods of those are pytrees, which have no hash, and
@@ -51,11 +51,11 @@ class Target:
     rules
         The terms of g(W|C), made for these units.
     X
-        Inputs in standard units; in memory, or in a file that batches are read from.
+        Inputs in standard units, in memory or in a file from which batches are read.
     Y
         Targets in standard units, or class numbers; likewise.
     units
-        How the two kinds of units relate; None when they are the same.
+        How standard and user's units relate; None when they are the same.
     batch_size
         Rows per stochastic estimate; all when None.
     """
@@ -94,15 +94,18 @@ class Target:
         self.likelihood.check(self.network.outputs, Y)
 
     def _check_bounded(self, term: RuleTerm) -> None:
-        """Normal weights outweigh a reward that grows as they do; scales do not."""
+        """Refuse unbounded rewards for learned scales, which would follow them.
+
+        Normal priors on weights outweigh such a reward, priors on scales do not.
+        """
         laws = (term.law,) if term.also is None else (term.law, term.also)
         is_bounded = all(law.density.is_bounded for law in laws)
         if self.weight_prior.kind == "learned" and not is_bounded:
             raise SettingError(
-                f"rule {term.bound.name!r} rewards functions the more the surer they "
-                "are, without limit, and scales that are learned would follow it to "
-                f"infinity: forbidden={term.bound.rule.forbidden:g} is below 1. Give "
-                'the rule [forbidden=1], or write weight_prior="fan-in".'
+                f"rule {term.bound.name!r} rewards ever larger logits without limit, "
+                "so learned scales would grow to infinity: "
+                f"forbidden={term.bound.rule.forbidden:g} is below 1. Give the rule "
+                '[forbidden=1], or write weight_prior="fan-in".'
             )
 
     def _check_stored(self) -> None:
@@ -110,11 +113,11 @@ class Target:
             raise DataError("X and Y must both be rows in a file, or both in memory.")
         if self.batch_size is None:
             raise SettingError(
-                "rows in a file are read in batches: write batch_size=512, say."
+                "rows in a file are read in batches. Write for example batch_size=512."
             )
-        if self.rows > _MOST_ROWS:
+        if self.rows > _MAX_ROWS:
             raise DataError(
-                f"rows in a file may be {_MOST_ROWS:,} at most, got {self.rows:,}. "
+                f"a file may have at most {_MAX_ROWS:,} rows, got {self.rows:,}. "
                 "Use a part of them."
             )
 
@@ -124,16 +127,16 @@ class Target:
     def tree_flatten_with_keys(self) -> tuple[list[tuple[Any, Any]], int | None]:
         """Children by name, and what is static: the batch size."""
         *children, (_, batch_size) = vars(self).items()
-        named = [(jax.tree_util.GetAttrKey(name), one) for name, one in children]
+        named = [(jax.tree_util.GetAttrKey(name), child) for name, child in children]
         return named, batch_size
 
     @classmethod
     def tree_unflatten(cls, batch_size: int | None, children: Any) -> "Target":
-        """The target of these children, unchecked: JAX may put anything into it."""
-        made = object.__new__(cls)
+        """The target of these children, unchecked, because JAX may pass any objects."""
+        target = object.__new__(cls)
         names = [field.name for field in dataclasses.fields(cls)]
-        vars(made).update(zip(names, (*children, batch_size), strict=True))
-        return made
+        vars(target).update(zip(names, (*children, batch_size), strict=True))
+        return target
 
     @property
     def rows(self) -> int:
@@ -147,13 +150,13 @@ class Target:
         Raises
         ------
         SettingError
-            When they are in a file, and too many to be asked for at once.
+            When they are in a file, too large to be read at once.
         """
         if isinstance(self.X, Stored) or isinstance(self.Y, Stored):
             raise SettingError(
-                f"all {self.rows:,} rows were asked for at once, and they are in a "
-                "file. Only algorithms that take batches can use them: SGLD, SGHMC, "
-                "SVGD, VI and Ensemble. Others need rows that are in memory."
+                f"this algorithm needs all {self.rows:,} rows at once, and they are in "
+                "a file. Use one that takes batches: SGLD, SGHMC, SVGD, VI or "
+                "Ensemble."
             )
         return self.X, self.Y
 
@@ -170,7 +173,7 @@ class Target:
         return Raveller(self.shapes()).unravel(vector)
 
     def initial(self, key: RandomKey) -> Model:
-        """A draw from the prior on weights and noise, rules aside."""
+        """A draw from the prior on weights and noise, without rules."""
         key_weights, key_noise = jax.random.split(key)
         return Model(
             self.weight_prior.sample(key_weights, self.network),
@@ -178,12 +181,14 @@ class Target:
         )
 
     def placed(self, rows: Sharding, whole: Sharding) -> "Target":
-        """The same on several devices: rows laid out one way, all else another."""
-        copied = jax.tree.map(lambda a: put(a, whole) if eqx.is_array(a) else a, self)
+        """The target on several devices: rows sharded one way, the rest another."""
+        replicated = jax.tree.map(
+            lambda a: put(a, whole) if eqx.is_array(a) else a, self
+        )
         if self.X is None or isinstance(self.X, Stored):
-            return copied
+            return replicated
         data = lambda target: (target.X, target.Y)
-        return eqx.tree_at(data, copied, (put(self.X, rows), put(self.Y, rows)))
+        return eqx.tree_at(data, replicated, (put(self.X, rows), put(self.Y, rows)))
 
     def logdensity(self, position: Model) -> Scalar:
         """The exact log density: all data, fixed points."""
@@ -193,18 +198,18 @@ class Target:
     def split(self, position: Model) -> tuple[Scalar, Scalar]:
         """The part that `initial` draws from, and the part that rules and data add."""
         points = [term.points for term in self.rules]
-        logs, data = self._added(position, points, *self.data, 1.0)
+        logs, data = self._rule_and_data_terms(position, points, *self.data, 1.0)
         return self._reference(position), data + jnp.sum(logs)
 
     def stages(self, position: Model) -> tuple[Scalar, ...]:
-        """What `initial` draws from, the data, and the rules.
+        """The density that `initial` draws from, then the data's, then the rules'.
 
-        Data come before rules: among functions that fit, those that a rule leaves are
-        found with their right shares. With both switched on together, functions that
-        fit badly but keep the rule can win on the way, and the others never come back.
+        Data come before rules: functions that fit and keep the rules then get their
+        right shares. If both were tempered together, functions that keep the rules but
+        fit badly could win on the way, and the others would never come back.
         """
         points = [term.points for term in self.rules]
-        logs, data = self._added(position, points, *self.data, 1.0)
+        logs, data = self._rule_and_data_terms(position, points, *self.data, 1.0)
         if not self.rules:
             return self._reference(position), data
         rules = jnp.sum(logs)
@@ -220,15 +225,15 @@ class Target:
         key_rows, key_points = jax.random.split(key)
         X, Y, factor = self._batch(key_rows)
         points = self._fresh_points(key_points)
-        logs, data = self._added(position, points, X, Y, factor)
+        logs, data = self._rule_and_data_terms(position, points, X, Y, factor)
         return self._reference(position) + data + jnp.sum(logs)
 
     def local_logdensity(self, mean: Model, sd: Model, key: RandomKey) -> Scalar:
         """An estimate of the mean of the log density under independent normal weights.
 
-        The weights' own density has its mean in closed form, and every row of data its
-        own noise, drawn at the network's units. A rule speaks of a function, which is
-        one draw of all weights.
+        The mean of the weights' density has a closed form. Every row of data has its
+        own noise, drawn at the network's units. A rule applies to a function, so it is
+        evaluated at one draw of all weights.
         """
         key_rows, key_points, key_noise, key_units = jax.random.split(key, 4)
         leaves, structure = jax.tree.flatten(mean)
@@ -246,7 +251,7 @@ class Target:
             logs = self.likelihood.loglik(position.noise, X, values, Y)
             total = total + factor * jnp.sum(logs)
         points = self._fresh_points(key_points)
-        logs, _ = self._added(position, points, None, None, 1.0)
+        logs, _ = self._rule_and_data_terms(position, points, None, None, 1.0)
         return total + jnp.sum(logs)
 
     def collapsed(self) -> Collapsed | None:
@@ -269,7 +274,7 @@ class Target:
         return Model(self.network.last_layer(), noise)
 
     def _batch(self, key: RandomKey) -> tuple[Inputs | None, Targets | None, float]:
-        """Some rows, and by how much they must be made to count more."""
+        """A batch of rows, and the factor by which their density is rescaled."""
         X, Y = self.X, self.Y
         if X is None or Y is None:
             return None, None, 1.0
@@ -291,12 +296,12 @@ class Target:
         return [t.fresh(k) for t, k in zip(self.rules, keys, strict=False)]
 
     def parts(self, position: Model) -> dict[str, Scalar]:
-        """Every rule's share of the log density beside those of weights and data.
+        """The shares of weights, each rule and the data in the log density, by name.
 
-        Of rows in a file, the data's share is an estimate from one batch.
+        For rows in a file, the data's share is an estimate from one batch.
 
-        A function compiled with a target as its argument serves all of its shape, and
-        answers with the first one's names; `inference.parts.parts_at` asks anew.
+        A function compiled with a target as its argument serves all targets of its
+        shape, but returns the names of the first; `inference.parts.parts_at` does not.
         """
         points = [term.points for term in self.rules]
         rows = (
@@ -304,7 +309,7 @@ class Target:
             if isinstance(self.X, Stored)
             else (*self.data, 1.0)
         )
-        logs, data = self._added(position, points, *rows)
+        logs, data = self._rule_and_data_terms(position, points, *rows)
         shares = {"weights": self._reference(position)}
         for term, log in zip(self.rules, logs, strict=True):
             shares[f"rule {term.bound.name!r}"] = log
@@ -314,7 +319,7 @@ class Target:
         weights = self.weight_prior.logdensity(self.network, position.weights)
         return weights + self.likelihood.log_prior(position.noise)
 
-    def _added(
+    def _rule_and_data_terms(
         self,
         position: Model,
         points: Sequence[Float[Array, "_ inputs"]],
@@ -323,9 +328,9 @@ class Target:
         factor: float,
     ) -> tuple[Float[Array, " rules"], Scalar]:
         """Each rule's `log g` and the data's log likelihood, in one forward pass."""
-        owners, laws, points = self._felt(position, points)
+        owners, laws, points = self._evaluation_points(position, points)
         groups = alike(laws, points)
-        # One block for all rules of a form, however many there are.
+        # One block for all rules of the same form.
         xs = [jnp.stack([points[place] for place in places]) for places in groups]
         inner = [block.reshape(-1, block.shape[-1]) for block in xs]
         blocks = [*([] if X is None else [X]), *inner]
@@ -346,18 +351,18 @@ class Target:
             logs = jnp.zeros((len(self.rules),), logs.dtype).at[owners].add(logs)
         return logs, data
 
-    def _felt(
+    def _evaluation_points(
         self, position: Model, points: Sequence[Float[Array, "_ inputs"]]
     ) -> tuple[np.ndarray, list[Law], list[Float[Array, "_ inputs"]]]:
-        """All laws: the rule that each belongs to, the law, and where it is felt."""
+        """All laws: the rule each belongs to, the law, and where it is evaluated."""
         function = self._inner(jax.tree.map(jax.lax.stop_gradient, position))
-        owners, laws, felt = [], [], []
+        owners, laws, points_of_laws = [], [], []
         for owner, (term, xs) in enumerate(zip(self.rules, points, strict=True)):
-            for law, at in term.parts(xs, function):
+            for law, law_points in term.parts(xs, function):
                 owners.append(owner)
                 laws.append(law)
-                felt.append(at)
-        return np.array(owners, int), laws, felt
+                points_of_laws.append(law_points)
+        return np.array(owners, int), laws, points_of_laws
 
     def function(self, position: Model) -> Function:
         """The function of one position, from and to the user's units."""

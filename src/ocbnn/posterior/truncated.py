@@ -1,7 +1,7 @@
 r"""Observations that cannot leave a box.
 
-$y \sim N(\phi(x), \sigma^2)$ given that $l \le y \le h$: what lies inside is scaled up
-by one over the normal's mass there, so that all probability is where it can be.
+$y \sim N(\phi(x), \sigma^2)$ given that $l \le y \le h$: the density inside is divided
+by the normal's mass there.
 """
 
 import jax.numpy as jnp
@@ -13,17 +13,17 @@ from ocbnn.core.types import Inputs, Outputs, Position, RandomKey, Scalar, Targe
 from ocbnn.errors import SettingError
 from ocbnn.posterior.likelihoods import Gaussian, Likelihood
 
-# The normal's mass this far below another point is nothing, even beside a tail.
+# The normal's mass this far below another point is negligible, even next to a tail.
 _FAR = 100.0
 # From here on the tail's first term is exact to single precision.
 _TAIL = -30.0
 
 
 class TruncatedGaussian(Likelihood):
-    """Gaussian noise within limits on every output; ±inf where there is none."""
+    """Gaussian noise within limits on every output; ±inf for no limit."""
 
     inner: Gaussian
-    low: Float[np.ndarray, " outputs"]  # in double precision, so that answers are too
+    low: Float[np.ndarray, " outputs"]  # in double precision, as predictions are
     high: Float[np.ndarray, " outputs"]
 
     def shapes(self) -> Position:
@@ -86,7 +86,7 @@ def log_mass(
 def _standard(low: Array, high: Array, mean: Array, sd: Array) -> tuple[Array, Array]:
     """Limits in standard deviations from the mean, finite ones for infinite ones."""
     has_low, has_high = jnp.isfinite(low), jnp.isfinite(high)
-    # An infinity must not enter the arithmetic: its slope would be no number.
+    # An infinity must not enter the arithmetic: its gradient would be NaN.
     a = (jnp.where(has_low, low, 0.0) - mean) / sd
     b = (jnp.where(has_high, high, 0.0) - mean) / sd
     return (

@@ -19,16 +19,16 @@ def all_hold(
     Y: Float[np.ndarray, "*lead rows outputs"],
 ) -> Bool[np.ndarray, "*lead rows"]:
     """Whether every rule holds at each row, in double precision; `<` is not `<=`."""
-    kept = np.asarray(np.isfinite(Y).all(axis=-1))
+    keeps = np.asarray(np.isfinite(Y).all(axis=-1))
     for bound in rules:
-        kept &= bound.holds(X, Y)
-    return kept
+        keeps &= bound.holds(X, Y)
+    return keeps
 
 
 def classes_left(
     rules: Rules, X: Float[np.ndarray, "rows inputs"], classes: int
 ) -> Bool[np.ndarray, "rows classes"]:
-    """Which classes the rules leave at each row; at rows of a contradiction none."""
+    """Which classes the rules allow at each row; none where they contradict."""
     allowed = np.ones((len(X), classes), dtype=bool)
     for bound in rules:
         if bound.claim.allowed is not None:
@@ -44,19 +44,19 @@ def drawn_in(
 ) -> Float[np.ndarray, "rows outputs"]:
     """Values that break a rule, moved towards inner ones until they break none.
 
-    An edge is computed with rounding, and may itself be forbidden, so the first steps
-    are as small as numbers can be told apart. What never holds is left as it was.
+    Edges are rounded, and may themselves be forbidden, so the first steps are as small
+    as double precision allows. Values that no step makes valid stay as they were.
     """
     Y = Y.copy()
-    wrong = np.flatnonzero(~all_hold(rules, X, Y))
+    violating = np.flatnonzero(~all_hold(rules, X, Y))
     for exponent in range(-52, 1, 2):
-        if not wrong.size:
+        if not violating.size:
             break
-        start, end = Y[wrong], inner[wrong]
+        start, end = Y[violating], inner[violating]
         trial = start + 2.0**exponent * (end - start) if exponent else end
-        good = all_hold(rules, X[wrong], trial)
-        Y[wrong[good]] = trial[good]
-        wrong = wrong[~good]
+        is_allowed = all_hold(rules, X[violating], trial)
+        Y[violating[is_allowed]] = trial[is_allowed]
+        violating = violating[~is_allowed]
     return Y
 
 
@@ -65,14 +65,14 @@ def refuse_broken(
     X: Float[np.ndarray, "rows inputs"],
     Y: Float[np.ndarray, "*lead rows outputs"],
 ) -> None:
-    """Raise rather than answer with what is forbidden."""
-    kept = all_hold(rules, X, Y).reshape(-1, len(X)).all(axis=0)
-    if not kept.all():
-        refuse_row(rules, X[np.flatnonzero(~kept)[0]])
+    """Raise an error instead of returning a forbidden value."""
+    keeps = all_hold(rules, X, Y).reshape(-1, len(X)).all(axis=0)
+    if not keeps.all():
+        refuse_row(rules, X[np.flatnonzero(~keeps)[0]])
 
 
 def refuse_row(rules: Rules, x: Float[np.ndarray, " inputs"]) -> None:
-    """Say that no allowed output was found at one row, and what to do."""
+    """Raise the error that no allowed output was found at one row."""
     conflict = find_conflict(rules, x[None])
     if conflict is not None:
         raise RuleError(conflict.message())
@@ -82,6 +82,6 @@ def refuse_row(rules: Rules, x: Float[np.ndarray, " inputs"]) -> None:
     raise InferenceError(
         f"no output that the hard rules allow was found at {place}, where "
         f"{listing(repr(bound.name) for bound in active)} must hold: no draw comes "
-        "near one, or it is too narrow for numbers to lie in. Widen the claim, narrow "
-        "its region, or write strength=firm."
+        "near one, or the allowed range is too narrow. Widen the claim, narrow its "
+        "region, or write strength=firm."
     )

@@ -1,7 +1,7 @@
-"""One answer that rules allow, from draws that each keep them and do not agree.
+"""One prediction that rules allow, from draws that each keep them but disagree.
 
-Where half of the draws say a and half say b, their mean may be largest for c; where
-half pass above what is forbidden and half below, their mean lies in it.
+If half of the draws predict a and half b, their mean may be largest for c. If half pass
+above a forbidden region and half below, their mean lies inside it.
 """
 
 import numpy as np
@@ -19,43 +19,43 @@ from ocbnn.rules.pieces import allowed_pieces
 Rows = Float[np.ndarray, "rows inputs"]
 Table = Float[np.ndarray, "rows outputs"]
 Values = Float[np.ndarray, "draws rows outputs"]
-# Function values held at a time.
-_ROOM = 2**21
+# Function values in memory at a time.
+_MAX_VALUES = 2**21
 
 
 def feasible_classes(
-    rules: Rules, X: Rows, chances: Float[np.ndarray, "rows classes"]
+    rules: Rules, X: Rows, probabilities: Float[np.ndarray, "rows classes"]
 ) -> Int[np.ndarray, " rows"]:
-    """The most probable class at each row, of those that the rules leave there.
+    """The most probable class at each row, of those that the rules allow there.
 
-    Where they leave none, the most probable of all, and a warning says so.
+    Where they allow none, the most probable of all, with a warning.
     """
-    allowed = classes_left(rules, X, chances.shape[1])
+    allowed = classes_left(rules, X, probabilities.shape[1])
     empty = np.flatnonzero(~allowed.any(axis=1))
     if empty.size:
-        _warn_of_nothing_left(rules, X, empty)
+        _warn_no_class_left(rules, X, empty)
         allowed[empty] = True
-    # Below every probability, also of a class whose own is nought.
-    return np.argmax(np.where(allowed, chances, -1.0), axis=1)
+    # Below every probability, even of a class with probability zero.
+    return np.argmax(np.where(allowed, probabilities, -1.0), axis=1)
 
 
 def feasible_means(
     rules: Rules, X: Rows, mean: Table, answers: Predictive | ConstrainedPredictive
 ) -> Table:
-    """The mean at each row, or where that breaks a rule one that keeps all of them.
+    """The mean at each row, replaced where it breaks a rule.
 
-    It is the mean of those draws that keep the rules there and lie on the side that
-    most of them lie on; where that is forbidden, too, the one nearest to it. Where no
-    draw keeps the rules, the mean of all stays as it is.
+    The replacement is the mean of those draws that keep the rules there, on the side
+    with most of these draws. If that mean is forbidden, too, it is the draw nearest to
+    it. Where no draw keeps the rules, the mean of all draws stays.
 
     Parameters
     ----------
     rules
-        None of them about slopes.
+        The rules, none of them about slopes.
     X
         The rows.
     mean
-        What to answer with where it is allowed.
+        The mean of all draws, which is returned where it is allowed.
     answers
         The draws.
     """
@@ -63,12 +63,12 @@ def feasible_means(
         return mean
     broken = np.flatnonzero(~all_hold(rules, X, mean))
     mean = mean.copy()
-    room = max(1, _ROOM // (answers.size * mean.shape[1]))
-    for start in range(0, len(broken), room):
-        some = broken[start : start + room]
-        values = answers.functions(X[some])
-        mean[some] = _feasible_mean(
-            rules, X[some], mean[some], values, answers.limits()
+    block_size = max(1, _MAX_VALUES // (answers.size * mean.shape[1]))
+    for start in range(0, len(broken), block_size):
+        block = broken[start : start + block_size]
+        values = answers.functions(X[block])
+        mean[block] = _feasible_mean(
+            rules, X[block], mean[block], values, answers.limits()
         )
     return mean
 
@@ -85,10 +85,12 @@ def _feasible_mean(
     mean = mean.copy()
     for row in np.flatnonzero(keeps.any(axis=0)):
         kept = values[keeps[:, row], row]
-        _, own, counts = np.unique(
+        _, side_of_draw, counts = np.unique(
             sides[keeps[:, row], row], axis=0, return_inverse=True, return_counts=True
         )
-        mean[row] = _middle(rules, X[[row]], kept[own.ravel() == np.argmax(counts)])
+        mean[row] = _middle(
+            rules, X[[row]], kept[side_of_draw.ravel() == np.argmax(counts)]
+        )
     return mean
 
 
@@ -106,13 +108,13 @@ def _middle(
     return values[np.argmin(np.sum(gaps**2, axis=1))]
 
 
-def _warn_of_nothing_left(rules: Rules, X: Rows, empty: np.ndarray) -> None:
+def _warn_no_class_left(rules: Rules, X: Rows, empty: np.ndarray) -> None:
     x = X[empty[0]]
     active = [bound for bound in rules if bound.applies(x[None])[0]]
     schema = active[0].schema
     place = listing(say_point(schema.inputs, x.tolist(), schema.choices))
     warn(
-        f"rules leave no class at {len(empty)} of {len(X)} rows, where the most "
+        f"rules allow no class at {len(empty)} of {len(X)} rows, where the most "
         f"probable class is predicted as if there were no rule. At {place} these "
         f"contradict each other: {listing(repr(bound.name) for bound in active)}. "
         "Narrow the region of one, or let it allow more classes.",

@@ -1,4 +1,4 @@
-"""Rows at which every output has pieces of its own to lie in."""
+"""Rows at which every output has its own allowed intervals (pieces)."""
 
 import dataclasses
 import functools
@@ -14,12 +14,12 @@ Table = Float[np.ndarray, "rows outputs"]
 
 @dataclasses.dataclass(frozen=True)
 class IndependentOutputs:
-    """Each draw's observation is a normal within the pieces, output by output.
+    """Each draw's observation is a normal truncated to the pieces, output by output.
 
     Attributes
     ----------
     rules
-        What must hold.
+        The rules that must hold.
     X
         The rows.
     values
@@ -42,32 +42,32 @@ class IndependentOutputs:
     def moments(self) -> tuple[Table, Table]:
         """An allowed value to predict, and the spread of an observation.
 
-        The value is the mean, or where that is forbidden the mean within the piece in
-        which an observation is most likely.
+        The value is the mean, or if that is forbidden the mean within the most probable
+        piece.
         """
-        found = self._moments
-        mean = np.sum(found.share * found.mean, axis=-1)
+        moments = self._moments
+        mean = np.sum(moments.share * moments.mean, axis=-1)
         centre = mean.mean(axis=0)
-        # Squares of differences, not differences of squares, so that digits stay.
-        shift = found.mean - centre[None, ..., None]
-        square = np.sum(found.share * (found.variance + shift**2), axis=-1)
+        # Squares of differences, not differences of squares, which would lose digits.
+        shift = moments.mean - centre[None, ..., None]
+        square = np.sum(moments.share * (moments.variance + shift**2), axis=-1)
         sd = np.sqrt(square.mean(axis=0))
-        weight = found.share.sum(axis=0)
+        weight = moments.share.sum(axis=0)
         with np.errstate(all="ignore"):
-            own = np.sum(found.share * found.mean, axis=0) / weight
+            piece_means = np.sum(moments.share * moments.mean, axis=0) / weight
         best = np.argmax(weight, axis=-1)[..., None]
-        likely = np.take_along_axis(own, best, axis=-1)[..., 0]
+        likely_mean = np.take_along_axis(piece_means, best, axis=-1)[..., 0]
         inside = (self.low <= centre[..., None]) & (centre[..., None] <= self.high)
-        return self._settled(np.where(inside.any(axis=-1), centre, likely)), sd
+        return self._to_allowed(np.where(inside.any(axis=-1), centre, likely_mean)), sd
 
     def ends(self, level: float, below: np.ndarray) -> tuple[Table, Table]:
         """Ends of a central interval of an observation, themselves allowed.
 
-        `below` (steps, draws, 1, outputs) says which observation each draw makes.
+        `below` (steps, draws, 1, outputs) are the quantile levels of observations.
         """
         observed = self.observed(below)
         low, high = central(observed, level)
-        return self._settled(low), self._settled(high)
+        return self._to_allowed(low), self._to_allowed(high)
 
     def observed(self, below: np.ndarray) -> np.ndarray:
         """Observations of every draw, one for each of the steps."""
@@ -80,14 +80,14 @@ class IndependentOutputs:
     def functions(
         self, values: Float[np.ndarray, "some rows outputs"]
     ) -> Float[np.ndarray, "some rows outputs"]:
-        """Functions, each moved to the nearest allowed value where it breaks a rule."""
+        """Function values; those that break a rule moved to the nearest allowed one."""
         values = values.copy()
         draws, rows = np.nonzero(~all_hold(self.rules, self.X, values))
         if draws.size:
-            values[draws, rows] = self._settled(values[draws, rows], rows)
+            values[draws, rows] = self._to_allowed(values[draws, rows], rows)
         return values
 
-    def _settled(self, values: Table, rows: np.ndarray | None = None) -> Table:
+    def _to_allowed(self, values: Table, rows: np.ndarray | None = None) -> Table:
         """The nearest values that break no rule."""
         rows = np.arange(len(self.X)) if rows is None else rows
         reach = self.noise.mean(axis=(0, 1))
@@ -102,7 +102,7 @@ class IndependentOutputs:
 def central(
     observed: Float[np.ndarray, "cases rows outputs"], level: float
 ) -> tuple[Table, Table]:
-    """Ends of a central interval that are observations, never between two."""
+    """Ends of a central interval, which are observations and never lie between two."""
     shares = [(1 - level) / 2, (1 + level) / 2]
     low, high = np.quantile(observed, shares, axis=0, method="inverted_cdf")
     return low, high

@@ -1,7 +1,7 @@
-"""Rows at which rules tie outputs together, or bend: judged observation by observation.
+"""Rows at which rules tie outputs together or are nonlinear: rejection sampling.
 
-Observations are drawn within each output's own pieces, and those that break a rule all
-the same are thrown away. What stays is the truth about an allowed observation.
+Observations are drawn within each output's own pieces, and those that still break a
+rule are rejected. The others have the distribution of an allowed observation.
 """
 
 import dataclasses
@@ -15,9 +15,9 @@ from ocbnn.predictive.independent_outputs import IndependentOutputs
 from ocbnn.rules.interior import interior_points
 
 Table = Float[np.ndarray, "rows outputs"]
-# Fewer observations than this say too little, and the functions themselves are added.
-_LEAST = 50
-# How many outputs are tried, and how many times the noise away, where no draw helps.
+# With fewer observations than this, function values are added to them.
+_LEAST_OBSERVATIONS = 50
+# How many outputs are tried if no draw is allowed, and at how many times the noise.
 _TRIES, _FARTHER = 2000, (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0)
 
 
@@ -30,7 +30,7 @@ class JointOutputs:
     independent
         The same rows as if no rule tied outputs together.
     below
-        Which observations each draw makes, (steps, draws, 1, outputs).
+        Quantile levels of each draw's observations, (steps, draws, 1, outputs).
     """
 
     independent: IndependentOutputs
@@ -39,7 +39,7 @@ class JointOutputs:
     def moments(self) -> tuple[Table, Table]:
         """An allowed value to predict, and the spread of an observation.
 
-        The value is the mean, or where that is forbidden the observation nearest to it.
+        The value is the mean, or if that is forbidden the observation nearest to it.
         """
         pool, is_kept = self._pool
         count = is_kept.sum(axis=0)[:, None]
@@ -53,7 +53,7 @@ class JointOutputs:
         return mean, sd
 
     def ends(self, level: float) -> tuple[Table, Table]:
-        """Ends of each output's central interval, every one seen in an observation."""
+        """Ends of each output's central interval, each of which was observed."""
         pool, is_kept = self._pool
         ordered = np.sort(np.where(is_kept[..., None], pool, np.inf), axis=0)
         count = is_kept.sum(axis=0)
@@ -67,25 +67,27 @@ class JointOutputs:
     def functions(
         self, values: Float[np.ndarray, "some rows outputs"]
     ) -> Float[np.ndarray, "some rows outputs"]:
-        """Functions, at the nearest allowed value seen where they break a rule."""
+        """Function values; those that break a rule moved to the nearest allowed one."""
         values = values.copy()
         is_wrong = ~all_hold(self.independent.rules, self.independent.X, values)
         for row in np.flatnonzero(is_wrong.any(axis=0)).tolist():
-            wrong = is_wrong[:, row]
-            values[wrong, row] = self._nearest(row, values[wrong, row])
+            violating = is_wrong[:, row]
+            values[violating, row] = self._nearest(row, values[violating, row])
         return values
 
     def _nearest(
         self, row: int, wanted: Float[np.ndarray, "cases outputs"]
     ) -> Float[np.ndarray, "cases outputs"]:
         pool, is_kept = self._pool
-        seen = np.concatenate([pool[is_kept[:, row], row], self._holding(row)])
+        candidates = np.concatenate(
+            [pool[is_kept[:, row], row], self._keeping_functions(row)]
+        )
         size = self.independent.noise[:, row].mean(axis=0)
-        gaps = (wanted[:, None] - seen[None]) / size
-        return seen[np.argmin(np.sum(gaps**2, axis=-1), axis=1)]
+        gaps = (wanted[:, None] - candidates[None]) / size
+        return candidates[np.argmin(np.sum(gaps**2, axis=-1), axis=1)]
 
-    def _holding(self, row: int) -> Float[np.ndarray, "_ outputs"]:
-        """Those draws' functions at a row that are allowed."""
+    def _keeping_functions(self, row: int) -> Float[np.ndarray, "_ outputs"]:
+        """Function values at a row that are allowed."""
         values = self.independent.values[:, [row]]
         return values[
             all_hold(self.independent.rules, self.independent.X[[row]], values)
@@ -98,18 +100,18 @@ class JointOutputs:
         """Observations, and which of them are allowed: at every row at least one."""
         pool = self.independent.observed(self.below)
         is_kept = all_hold(self.independent.rules, self.independent.X, pool)
-        for row in np.flatnonzero(is_kept.sum(axis=0) < _LEAST).tolist():
-            found = self._rescued(row)
-            room = np.flatnonzero(~is_kept[:, row])[: len(found)]
-            pool[room, row] = found[: len(room)]
-            is_kept[room, row] = True
+        for row in np.flatnonzero(is_kept.sum(axis=0) < _LEAST_OBSERVATIONS).tolist():
+            replacements = self._allowed_functions(row)
+            slots = np.flatnonzero(~is_kept[:, row])[: len(replacements)]
+            pool[slots, row] = replacements[: len(slots)]
+            is_kept[slots, row] = True
         return pool, is_kept
 
-    def _rescued(self, row: int) -> Float[np.ndarray, "_ outputs"]:
-        """Allowed functions; where there is none, all of them moved until they are."""
-        found = self._holding(row)
-        if len(found):
-            return found
+    def _allowed_functions(self, row: int) -> Float[np.ndarray, "_ outputs"]:
+        """Allowed function values; if there are none, all of them, moved."""
+        keeping = self._keeping_functions(row)
+        if len(keeping):
+            return keeping
         values, x = self.independent.values[:, row], self.independent.X[row]
         size = self.independent.noise[:, row].mean(axis=0)
         active = [
@@ -117,38 +119,38 @@ class JointOutputs:
         ]
         centre = values.mean(axis=0)
         inner = interior_points(active, x, centre, size)
-        inner = [one for one in inner if all_hold(active, x[None], one[None])[0]]
-        inner = inner or self._far_off(row, centre, size)
+        inner = [point for point in inner if all_hold(active, x[None], point[None])[0]]
+        inner = inner or self._sampled_around(row, centre, size)
         if not inner:
             refuse_row(self.independent.rules, x)
-        return self._walked(row, values, inner[0])
+        return self._first_allowed(row, values, inner[0])
 
-    def _far_off(
+    def _sampled_around(
         self, row: int, centre: np.ndarray, size: np.ndarray
     ) -> list[np.ndarray]:
-        """The nearest allowed outputs found by looking further and further away."""
+        """The nearest allowed outputs, sampled in ever larger neighbourhoods."""
         rng = np.random.default_rng(0)
         steps = rng.standard_normal((_TRIES, 1, len(centre)))
         for factor in _FARTHER:
             trials = centre + factor * size * steps
-            good = trials[
+            allowed = trials[
                 all_hold(self.independent.rules, self.independent.X[[row]], trials)
             ]
-            if len(good):
-                gaps = np.sum(((good - centre) / size) ** 2, axis=1)
-                return [good[np.argmin(gaps)]]
+            if len(allowed):
+                gaps = np.sum(((allowed - centre) / size) ** 2, axis=1)
+                return [allowed[np.argmin(gaps)]]
         return []
 
-    def _walked(
+    def _first_allowed(
         self, row: int, values: Float[np.ndarray, "draws outputs"], inner: np.ndarray
     ) -> Float[np.ndarray, "draws outputs"]:
         """The first allowed values on the way from each draw's to an inner one."""
         x = np.repeat(self.independent.X[[row]], len(values), axis=0)
-        found = np.repeat(inner[None], len(values), axis=0)
-        waits = np.ones(len(values), dtype=bool)
+        allowed = np.repeat(inner[None], len(values), axis=0)
+        is_waiting = np.ones(len(values), dtype=bool)
         for step in np.linspace(0.0, 1.0, 65)[1:-1]:
             trial = values + step * (inner - values)
-            here = waits & all_hold(self.independent.rules, x, trial)
-            found[here] = trial[here]
-            waits &= ~here
-        return found
+            is_first = is_waiting & all_hold(self.independent.rules, x, trial)
+            allowed[is_first] = trial[is_first]
+            is_waiting &= ~is_first
+        return allowed

@@ -1,4 +1,4 @@
-"""What every draw says about every observation, and about every part of the density."""
+"""The log likelihood of every observation, and all parts of the density, by draw."""
 
 import equinox as eqx
 import jax
@@ -10,8 +10,8 @@ from ocbnn.core.types import Position
 from ocbnn.inference.parts import parts_at
 from ocbnn.posterior import Categorical, Target
 
-# Network values held at a time while many draws meet many rows.
-_ROOM = 2**22
+# Network values in memory at a time.
+_MAX_VALUES = 2**22
 
 
 def pointwise_log_likelihood(
@@ -37,12 +37,12 @@ def log_parts(
 
 def _batch(target: Target) -> int:
     rows = target.rows + sum(term.count for term in target.rules)
-    return int(np.clip(_ROOM // max(1, rows), 1, 1024))
+    return int(np.clip(_MAX_VALUES // max(1, rows), 1, 1024))
 
 
 @eqx.filter_jit
 def _rows(target: Target, positions: Position, batch: int) -> Float[Array, "draws _"]:
-    def one(position: Position) -> Array:
+    def log_likelihood(position: Position) -> Array:
         X, Y = target.data
         if X is None or Y is None:
             return jnp.zeros((0,))
@@ -50,4 +50,4 @@ def _rows(target: Target, positions: Position, batch: int) -> Float[Array, "draw
         return target.likelihood.loglik(position.noise, X, values, Y)
 
     positions = jax.tree.map(jnp.asarray, positions)
-    return jax.lax.map(one, positions, batch_size=batch)
+    return jax.lax.map(log_likelihood, positions, batch_size=batch)

@@ -1,4 +1,4 @@
-"""What the draws say about inputs: function values, means, spreads and intervals."""
+"""Predictions from draws: function values, means, spreads and intervals."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,13 +33,13 @@ FunctionValues = Float[np.ndarray, "draws rows outputs"]
 NoiseValues = Float[np.ndarray, "draws #rows outputs"]
 Limits = tuple[Float[np.ndarray, " outputs"], Float[np.ndarray, " outputs"]]
 
-# Values of a network's widest layer held at a time: memory does not grow with the
-# number of rows, and what was just computed is still in the processor's cache.
-_ROOM = 2**22
+# Values of a network's widest layer in memory at a time: memory does not grow with the
+# number of rows, and new values are still in the processor's cache.
+_MAX_VALUES = 2**22
 
 
 class Summary(NamedTuple):
-    """What is known about an observation at every row; one column for each output."""
+    """A summary of an observation at every row, with one column for each output."""
 
     mean: Float[np.ndarray, "rows *outputs"]
     sd: Float[np.ndarray, "rows *outputs"]
@@ -51,7 +51,7 @@ class Summary(NamedTuple):
 class Predictive:
     """A network, its likelihood, and draws of all their weights along one axis.
 
-    Inputs and answers are in the user's units. Rows are divided among `devices`.
+    Inputs and predictions are in the user's units. Rows are divided among `devices`.
     """
 
     network: Network
@@ -64,7 +64,7 @@ class Predictive:
     def of(
         cls, target: Target, draws: Model, devices: tuple[Any, ...] = ()
     ) -> "Predictive":
-        """What draws from a target say; scales that it learned are in the weights."""
+        """Predictions with draws from a target, its learned scales put into weights."""
         network, weights = target.network.plain(draws.weights)
         plain = Model(weights, draws.noise)
         return cls(network, target.likelihood, plain, target.units, devices)
@@ -78,13 +78,13 @@ class Predictive:
         self, X: Float[np.ndarray, "rows inputs"], most: int | None = None
     ) -> FunctionValues:
         """Every draw's function at every row; at most `most` draws, evenly chosen."""
-        some = self.thinned(most)
-        return np.concatenate(list(some._blocks(X)), axis=1)
+        chosen = self.thinned(most)
+        return np.concatenate(list(chosen._blocks(X)), axis=1)
 
     def inner_functions(self, X: Float[np.ndarray, "rows inputs"]) -> FunctionValues:
-        """The same in the network's own units.
+        """Every draw's function at every row, in the network's units.
 
-        Far from zero the user's units leave few digits for how draws differ.
+        Far from zero, user's units leave few digits for differences between draws.
         """
         return np.concatenate(list(self._inner_blocks(X)), axis=1)
 
@@ -94,15 +94,15 @@ class Predictive:
         alongs: Sequence[Along],
         most: int | None = None,
     ) -> dict[Along, FunctionValues]:
-        """Derivatives of the same draws' functions as `functions` answers with."""
-        some = self.thinned(most)
-        weights = jax.tree.map(jnp.asarray, some.draws.weights)
+        """Derivatives of the functions of the draws that `functions` uses."""
+        chosen = self.thinned(most)
+        weights = jax.tree.map(jnp.asarray, chosen.draws.weights)
         blocks = [
             jax.tree.map(
                 lambda values, count=count: np.asarray(values, float)[:, :count],
                 _slopes(self.network, weights, xs, tuple(alongs)),
             )
-            for xs, count in some._padded(X)
+            for xs, count in chosen._padded(X)
         ]
         units = self.units or Units.plain(self.network.inputs, self.network.outputs)
         return {
@@ -118,8 +118,8 @@ class Predictive:
 
         Without limits on observations the mean is also that of the function.
         """
-        found = (self._moments(*block) for block in self._observed_blocks(X))
-        mean, sd = self._joined(found, len(X), 2)
+        moments = (self._moments(*block) for block in self._observed_blocks(X))
+        mean, sd = self._joined(moments, len(X), 2)
         return mean, sd
 
     def interval(
@@ -141,11 +141,11 @@ class Predictive:
     def summary(self, X: Float[np.ndarray, "rows inputs"], level: float) -> Summary:
         """Mean, standard deviation and interval of an observation, in one pass."""
         limits = self.limits()
-        found = (
+        columns = (
             (*self._moments(*block), *mixtures.central(*block, level, limits))
             for block in self._observed_blocks(X)
         )
-        return Summary(*self._joined(found, len(X), 4))
+        return Summary(*self._joined(columns, len(X), 4))
 
     def probabilities(
         self, X: Float[np.ndarray, "rows inputs"]
@@ -160,11 +160,11 @@ class Predictive:
                 for xs, count in self._padded(X)
             ]
         )
-        # Single precision adds up to one only nearly, and some callers insist.
+        # In single precision the sum is only close to one, and some callers check it.
         return means / means.sum(axis=1, keepdims=True)
 
     def noise(self) -> Float[np.ndarray, "draws outputs"] | None:
-        """Every draw's noise where it is one for all inputs; zero for classes."""
+        """Every draw's noise if it is the same for all inputs; zero for classes."""
         likelihood = self._gaussian()
         if likelihood is None:
             return np.zeros((self.size, self.network.outputs))
@@ -177,12 +177,12 @@ class Predictive:
     def noise_at(
         self, X: Float[np.ndarray, "rows inputs"], most: int | None = None
     ) -> FunctionValues:
-        """Every draw's noise at every row, for the draws that `functions` takes."""
-        some = self.thinned(most)
-        same = some.noise()
-        if same is not None:
-            return np.repeat(same[:, None], len(X), axis=1)
-        return np.concatenate(list(some._noise_blocks(X)), axis=1)
+        """Every draw's noise at every row, for the draws that `functions` uses."""
+        chosen = self.thinned(most)
+        constant = chosen.noise()
+        if constant is not None:
+            return np.repeat(constant[:, None], len(X), axis=1)
+        return np.concatenate(list(chosen._noise_blocks(X)), axis=1)
 
     def limits(self) -> Limits | None:
         """The least and the greatest observation there can be, if there is one."""
@@ -254,12 +254,12 @@ class Predictive:
     def _noise_blocks(
         self, X: Float[np.ndarray, "rows inputs"]
     ) -> Iterator[NoiseValues]:
-        """The noise at the same blocks of rows, one row where all have the same."""
-        same, likelihood = self.noise(), self._gaussian()
+        """The noise at the same blocks of rows, or one row if all have the same."""
+        constant, likelihood = self.noise(), self._gaussian()
         parameters = jax.tree.map(jnp.asarray, self.draws.noise)
         for xs, count in self._padded(X):
-            if same is not None or likelihood is None:
-                yield np.asarray(same)[:, None]
+            if constant is not None or likelihood is None:
+                yield np.asarray(constant)[:, None]
             else:
                 noise = np.asarray(_noise(likelihood, parameters, xs), float)
                 yield self._scale * noise[:, :count]
@@ -267,28 +267,30 @@ class Predictive:
     def _padded(
         self, X: Float[np.ndarray, "rows inputs"]
     ) -> Iterator[tuple[jax.Array, int]]:
-        """Blocks of rows in standard units, and how many of them are real.
+        """Blocks of rows in standard units, and how many of them are not padding.
 
         Blocks are padded to one of few sizes, so that new row counts do not compile.
         """
-        room = 2 ** int(np.log2(max(16, _ROOM // (self.size * self._width))))
+        block_size = 2 ** int(
+            np.log2(max(16, _MAX_VALUES // (self.size * self._width)))
+        )
         put = self._put()
         X = np.asarray(X, float)
         X = X if self.units is None else self.units.standard_inputs(X)
-        for start in range(0, len(X), room):
-            rows = X[start : start + room]
-            size = min(room, max(16, 2 ** int(np.ceil(np.log2(len(rows))))))
+        for start in range(0, len(X), block_size):
+            rows = X[start : start + block_size]
+            size = min(block_size, max(16, 2 ** int(np.ceil(np.log2(len(rows))))))
             padded = np.concatenate([rows, np.repeat(rows[-1:], size - len(rows), 0)])
             yield put(jnp.asarray(padded, float)), len(rows)
 
     @property
     def _width(self) -> int:
-        """Values that a draw has at a row at once: those of the widest layer."""
+        """The width of the widest layer, which bounds memory per draw and row."""
         leaves = jax.tree.leaves(self.draws.weights)
         return max(self.network.outputs, *(leaf.shape[-1] for leaf in leaves))
 
     def _put(self) -> Callable[[jax.Array], jax.Array]:
-        """Lays out rows, of which there are at least 16 and a power of two."""
+        """A function that shards rows; their number is a power of two, at least 16."""
         if not self.devices:
             return lambda rows: rows
         count = 2 ** int(np.log2(min(16, len(self.devices))))
@@ -299,11 +301,13 @@ class Predictive:
 
 
 def predict_with(target: Target, draws: Draws, devices: object = None) -> Predictive:
-    """What draws from a target say, with rows divided among devices."""
+    """Predictions with draws from a target, with rows divided among devices."""
     chosen = () if devices is None else chosen_devices(devices)
-    # Each process predicts by itself, so that asking one does not need the others.
-    own = tuple(one for one in chosen if one.process_index == jax.process_index())
-    return Predictive.of(target, draws.stacked(), own)
+    # Each process predicts by itself, so that one can predict without the others.
+    local_devices = tuple(
+        device for device in chosen if device.process_index == jax.process_index()
+    )
+    return Predictive.of(target, draws.stacked(), local_devices)
 
 
 def _ends(values: FunctionValues, level: float) -> Float[np.ndarray, "2 rows outputs"]:
@@ -324,10 +328,10 @@ def _noise(likelihood: Gaussian, parameters: Position, xs: Inputs) -> jax.Array:
 def _slopes(
     network: Network, weights: Position, xs: Inputs, alongs: tuple[Along, ...]
 ) -> dict[Along, jax.Array]:
-    def one(weights: Position, x: Input) -> dict[Along, jax.Array]:
+    def at_one(weights: Position, x: Input) -> dict[Along, jax.Array]:
         return slopes_at(lambda x: network.apply(weights, x), x, alongs)
 
-    return jax.vmap(jax.vmap(one, (None, 0)), (0, None))(weights, xs)
+    return jax.vmap(jax.vmap(at_one, (None, 0)), (0, None))(weights, xs)
 
 
 @eqx.filter_jit

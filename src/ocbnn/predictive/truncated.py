@@ -1,7 +1,7 @@
-"""Normals that cannot leave a box: their mass in it, moments and quantiles, in NumPy.
+"""Normals truncated to a box: their mass in it, moments and quantiles, in NumPy.
 
 All arguments broadcast. Limits may be infinite. Masses are kept as logarithms, so that
-a mean far outside the box still has an answer.
+means far outside the box work, too.
 """
 
 import numpy as np
@@ -21,14 +21,14 @@ def log_mass(
 def mean_and_variance(
     low: np.ndarray, high: np.ndarray, mean: np.ndarray, sd: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of a normal that is known to lie between two limits."""
+    """Mean and variance of a normal truncated to two limits."""
     return moments(low, high, mean, sd)[1:]
 
 
 def moments(
     low: np.ndarray, high: np.ndarray, mean: np.ndarray, sd: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The log of its mass there, and then its mean and variance."""
+    """Log mass of a normal between two limits, and its mean and variance there."""
     a, b, was_mirrored = _mirrored((low - mean) / sd, (high - mean) / sd)
     log = _log_mass(a, b)
     height = lambda z: np.exp(-0.5 * z**2 - _LOG_ROOT_2PI - log)
@@ -47,12 +47,12 @@ def distribution(
     sd: np.ndarray,
     value: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The share of a normal between two limits below a value, and its density."""
-    whole = log_mass(low, high, mean, sd)
+    """Distribution function and density, at a value, of a truncated normal."""
+    total = log_mass(low, high, mean, sd)
     with np.errstate(divide="ignore"):
         below = log_mass(low, value, mean, sd)
     z = (value - mean) / sd
-    return np.exp(below - whole), np.exp(-0.5 * z**2 - _LOG_ROOT_2PI - whole) / sd
+    return np.exp(below - total), np.exp(-0.5 * z**2 - _LOG_ROOT_2PI - total) / sd
 
 
 def quantile(
@@ -62,7 +62,7 @@ def quantile(
     sd: np.ndarray,
     share: np.ndarray,
 ) -> np.ndarray:
-    """The value below which a share of a normal between two limits lies."""
+    """Quantile of a normal truncated to two limits."""
     a, b, was_mirrored = _mirrored((low - mean) / sd, (high - mean) / sd)
     share = np.where(was_mirrored, 1 - share, share)
     with np.errstate(divide="ignore"):

@@ -1,7 +1,7 @@
-"""Normals that are known to lie in a union of pieces: moments and quantiles, in NumPy.
+"""Normals truncated to a union of pieces: moments and quantiles, in NumPy.
 
-Values and noise have shape (draws, rows, outputs), pieces (rows, outputs, pieces); a
-piece that is not there is nan.
+Values and noise have shape (draws, rows, outputs), pieces (rows, outputs, pieces);
+missing pieces are NaN.
 """
 
 from typing import NamedTuple
@@ -16,14 +16,14 @@ Values = Float[np.ndarray, "draws rows outputs"]
 Ends = Float[np.ndarray, "rows outputs pieces"]
 Column = Float[np.ndarray, "cases 1"]
 Parts = Float[np.ndarray, "cases pieces"]
-# Standard deviations beyond which a tail is a straight slope in its logarithm.
+# Standard deviations beyond which a tail's logarithm is linear.
 _FAR = 1e4
-# Standard deviations within which a normal lies as a whole, to double precision.
-_WHOLE = 9.0
+# Standard deviations that contain all of a normal, to double precision.
+_CONTAINED = 9.0
 
 
 class PieceMoments(NamedTuple):
-    """What each draw says about each piece: its share, mean and variance there."""
+    """Each draw's share, mean and variance in each piece."""
 
     share: Float[np.ndarray, "draws rows outputs pieces"]
     mean: Float[np.ndarray, "draws rows outputs pieces"]
@@ -31,28 +31,31 @@ class PieceMoments(NamedTuple):
 
 
 def piece_moments(values: Values, noise: Values, low: Ends, high: Ends) -> PieceMoments:
-    """Shares add up to one over the pieces, however far away all of them are."""
-    inside, free = _inside(values, noise, low, high)
+    """Moments in each piece; shares sum to one, however far away all pieces are."""
+    inside, is_contained = _inside(values, noise, low, high)
     share = inside.astype(float)
     mean = np.where(inside, values[..., None], 0.0)
     variance = np.where(inside, noise[..., None] ** 2, 0.0)
-    cut = ~free
-    if cut.any():
-        found = _cut_moments(*_flat(cut, values, noise, low, high))
-        share[cut], mean[cut], variance[cut] = found
+    is_truncated = ~is_contained
+    if is_truncated.any():
+        flat = _flat(is_truncated, values, noise, low, high)
+        parts = _truncated_moments(*flat)
+        share[is_truncated], mean[is_truncated], variance[is_truncated] = parts
     return PieceMoments(share, mean, variance)
 
 
 def quantile(
     values: Values, noise: Values, low: Ends, high: Ends, below: Values
 ) -> Values:
-    """The value below which a share of each draw's normal within the pieces lies."""
-    cut = ~_inside(values, noise, low, high)[1]
-    found = values + noise * ndtri(below)
-    if cut.any():
-        flat = _flat(cut, values, noise, low, high)
-        found[cut] = _cut_quantile(*flat, below[cut][:, None])
-    return found
+    """Quantiles of each draw's normal, truncated to the pieces, at levels `below`."""
+    is_truncated = ~_inside(values, noise, low, high)[1]
+    values_below = values + noise * ndtri(below)
+    if is_truncated.any():
+        flat = _flat(is_truncated, values, noise, low, high)
+        values_below[is_truncated] = _truncated_quantile(
+            *flat, below[is_truncated][:, None]
+        )
+    return values_below
 
 
 def nearest(
@@ -63,7 +66,7 @@ def nearest(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The nearest value in any piece, and one well inside the same piece.
 
-    `reach` says how far inside, where a piece has no other end.
+    `reach` says how far inside, if a piece has no other end.
     """
     clipped = np.clip(values[..., None], low, high)
     gap = np.abs(clipped - values[..., None])
@@ -82,8 +85,8 @@ def nearest(
 def _inside(
     values: Values, noise: Values, low: Ends, high: Ends
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which piece has all of a normal, if one has, and whether one has."""
-    reach = _WHOLE * noise
+    """Which piece contains all of a normal, and whether any does."""
+    reach = _CONTAINED * noise
     inside = (low <= (values - reach)[..., None]) & (
         (values + reach)[..., None] <= high
     )
@@ -91,19 +94,19 @@ def _inside(
 
 
 def _flat(
-    cut: np.ndarray, values: Values, noise: Values, low: Ends, high: Ends
+    is_truncated: np.ndarray, values: Values, noise: Values, low: Ends, high: Ends
 ) -> tuple[Column, Column, Parts, Parts]:
-    """Those normals that an edge comes near to, one after the other."""
-    _, rows, outputs = np.nonzero(cut)
+    """The normals that are not contained in a piece, as flat arrays."""
+    _, rows, outputs = np.nonzero(is_truncated)
     return (
-        values[cut][:, None],
-        noise[cut][:, None],
+        values[is_truncated][:, None],
+        noise[is_truncated][:, None],
         low[rows, outputs],
         high[rows, outputs],
     )
 
 
-def _cut_moments(
+def _truncated_moments(
     centre: Column, sd: Column, low: Parts, high: Parts
 ) -> tuple[Parts, Parts, Parts]:
     is_wide = low < high
@@ -120,14 +123,14 @@ def _cut_moments(
     return shares, mean, np.where(is_wide, variance, 0.0)
 
 
-def _cut_quantile(
+def _truncated_quantile(
     centre: Column, sd: Column, low: Parts, high: Parts, below: Column
 ) -> Float[np.ndarray, " cases"]:
     with np.errstate(all="ignore"):
         logs = truncated.log_mass(low, high, centre, sd)
         gap = np.clip(centre, low, high) - centre
     total = np.cumsum(_shares(logs, gap, low < high), axis=1)
-    # Rounding may leave the last total a hair short of one.
+    # Rounding may leave the last total slightly below one.
     place = np.minimum(below, total[:, -1:] * (1 - 1e-15))
     chosen = np.sum(total < place, axis=1, keepdims=True)
     pick = lambda table: np.take_along_axis(table, chosen, axis=1)
@@ -135,14 +138,14 @@ def _cut_quantile(
     low, high, start, end = pick(low), pick(high), pick(before), pick(total)
     with np.errstate(all="ignore"):
         within = np.clip((place - start) / (end - start), 0.0, 1.0)
-        found = truncated.quantile(low, high, centre, sd, within)
-    found = np.where(np.isfinite(found), found, np.clip(centre, low, high))
-    return found[:, 0]
+        values = truncated.quantile(low, high, centre, sd, within)
+    values = np.where(np.isfinite(values), values, np.clip(centre, low, high))
+    return values[:, 0]
 
 
 def _shares(logs: Parts, gap: Parts, is_wide: np.ndarray) -> Parts:
     logs = np.where(is_wide & ~np.isnan(logs), logs, -np.inf)
-    # Where no mass is left that can be told, the nearest piece has all of it.
+    # Where all masses underflow, the nearest piece gets all of it.
     gap = np.where(np.isnan(gap), np.inf, np.abs(gap))
     is_nearest = np.arange(gap.shape[1]) == np.argmin(gap, axis=1)[:, None]
     lost = np.isneginf(logs).all(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Priors: on the weights, and on what rules say of the outputs."""
+"""Priors on the weights, and on functions by their rules."""
 
 from ocbnn.claims.indicator import soft_indicator as soft_indicator
 from ocbnn.priors.law import Law as Law, alike as alike, log_gs as log_gs

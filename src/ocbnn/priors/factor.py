@@ -1,4 +1,4 @@
-"""The rules alone, as one number for any function: for models written elsewhere."""
+"""The rules' log density for any function, for models written elsewhere."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ BatchFunction = Callable[[Table], Table]
 
 
 class RuleFactor(eqx.Module):
-    """`log g` of some rules, for any function of the inputs.
+    """`log g` of rules, for any function of the inputs.
 
     Call it with a function that takes a table of inputs, one point per row, and returns
     a table of outputs, both in the units the rules are written in (logits, for
@@ -40,19 +40,19 @@ class RuleFactor(eqx.Module):
     ) -> dict[str, Scalar]:
         """Every rule's `log g` by name.
 
-        Compiled code that takes factors as an argument knows the first one's names.
+        Code compiled with a factor as its argument keeps the names of the first one.
         """
         points = [term.points for term in self.terms]
         if key is not None:
             keys = jax.random.split(key, max(1, len(points)))
             pairs = zip(self.terms, keys, strict=False)
-            points = [term.fresh(one) for term, one in pairs]
-        single = lambda x: _table(function, x[None])[0]
+            points = [term.fresh(point_key) for term, point_key in pairs]
+        at_one = lambda x: _table(function, x[None])[0]
         logs = {}
         for term, xs in zip(self.terms, points, strict=True):
-            parts = term.parts(xs, single)
-            each = [law.log_g(at, _table(function, at), single) for law, at in parts]
-            logs[term.bound.name] = jnp.sum(jnp.stack(each))
+            parts = term.parts(xs, at_one)
+            values = [law.log_g(at, _table(function, at), at_one) for law, at in parts]
+            logs[term.bound.name] = jnp.sum(jnp.stack(values))
         return logs
 
 
@@ -71,21 +71,21 @@ def rule_factor(
     Parameters
     ----------
     rules
-        A rule, a text, or a list of those.
+        A rule, its text, or a list of these.
     inputs
         Names of the inputs, in the order of the columns.
     outputs
         Names of the outputs.
     X
-        Rows of data, for rules whose points shall look like them, and for the size
-        of each input.
+        Rows of data, for rules whose points are sampled like the data, and for the
+        size of each input.
     y
         Their outputs, for the size of each output. Without data, inputs and outputs
         are taken to be of order one, as in the paper.
     classes
-        The classes, where the output is one of several.
+        The classes, for classification.
     random_state
-        Decides where the points are.
+        Determines where the points are.
     """
     schema = Schema(
         tuple(inputs), tuple(outputs), None if classes is None else tuple(classes)

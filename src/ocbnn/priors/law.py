@@ -1,8 +1,8 @@
-"""What a rule's claim costs a function: `log g`, once the points have their places.
+"""The penalty of a rule's claim, `log g`, for a function at given points.
 
 A law holds every number of its rule as an array, and only the form of the claim is
-compiled. So another threshold, strength or standard deviation needs no compilation, and
-laws of one form are computed together.
+compiled. So a new threshold, strength or standard deviation needs no compilation, and
+laws of the same form are computed together.
 """
 
 from collections import defaultdict
@@ -23,10 +23,10 @@ from ocbnn.rules import BoundRule
 
 
 class Law(eqx.Module):
-    """What a claim costs, how much it counts, and the slopes it asks for."""
+    """A claim's density, its weight, and the slopes it needs."""
 
     slopes: tuple[Along, ...] = eqx.field(static=True)
-    # Whether every point has the weight, or all of them together.
+    # Whether the weight applies to each point, or to all of them together.
     at_each: bool = eqx.field(static=True)
     weight: Float[Array, ""]
     density: Density
@@ -34,7 +34,7 @@ class Law(eqx.Module):
     def __init__(
         self, bound: BoundRule, scales: Scales, units: Units | None = None
     ) -> None:
-        """The law of a rule, for functions in standard units where some are given."""
+        """The law of a rule, for functions in standard units if `units` are given."""
         claim = bound.claim if units is None else bound.claim.standard(units)
         weight = claim.weight(bound.rule)
         self.slopes, self.at_each = bound.slopes, weight.at_each
@@ -49,9 +49,9 @@ class Law(eqx.Module):
         return self.density.log_g(Evaluation(xs, ys, slopes, function), weight, share)
 
     def slack(self, function: Function, x: Input) -> Scalar:
-        """What a function leaves at an input before it breaks the claim.
+        """How far a function is from violating the claim at an input.
 
-        Where an expression has no value, the claim is taken to be on its edge.
+        It is zero where an expression has no value.
         """
         slack = self.density.slack(
             Site(x, function(x), slopes_at(function, x, self.slopes))
@@ -62,11 +62,11 @@ class Law(eqx.Module):
 def alike(
     laws: Sequence[Law], points: Sequence[Float[Array, "_ inputs"]]
 ) -> list[list[int]]:
-    """Places of laws that differ in numbers only, group by group."""
+    """Group laws that differ only in their numbers; each group lists their indices."""
     groups: dict[Any, list[int]] = defaultdict(list)
     for place, (law, xs) in enumerate(zip(laws, points, strict=True)):
-        own = None if law.density.is_stackable else place
-        groups[jax.tree.structure(law), xs.shape, own].append(place)
+        unique = None if law.density.is_stackable else place
+        groups[jax.tree.structure(law), xs.shape, unique].append(place)
     return list(groups.values())
 
 
@@ -82,25 +82,25 @@ def log_gs(
     Parameters
     ----------
     laws
-        Of all rules.
+        The laws of all rules.
     groups
-        As `alike` finds them.
+        As `alike` returns them.
     points
-        For each group, those of its laws, stacked.
+        For each group, the points of its laws, stacked.
     values
-        The network's outputs there.
+        The network's outputs at these points.
     function
         The network at any input.
     """
     if not laws:
         return jnp.zeros((0,))
-    found = []
+    logs = []
     for places, xs, ys in zip(groups, points, values, strict=True):
         if len(places) == 1:
-            found.append(laws[places[0]].log_g(xs[0], ys[0], function)[None])
+            logs.append(laws[places[0]].log_g(xs[0], ys[0], function)[None])
             continue
         stacked = jax.tree.map(lambda *a: jnp.stack(a), *(laws[i] for i in places))
-        one = lambda law, xs, ys: law.log_g(xs, ys, function)
-        found.append(jax.vmap(one)(stacked, xs, ys))
+        log_g = lambda law, xs, ys: law.log_g(xs, ys, function)
+        logs.append(jax.vmap(log_g)(stacked, xs, ys))
     order = [place for places in groups for place in places]
-    return jnp.concatenate(found)[np.argsort(order)]
+    return jnp.concatenate(logs)[np.argsort(order)]

@@ -30,19 +30,19 @@ def make_sampler(
     rows: np.ndarray | None = None,
     units: Units | None = None,
 ) -> PointSampler:
-    """The sampler a rule asks for, or the one its region suggests.
+    """The sampler that a rule names, or the default for its region.
 
     Parameters
     ----------
     bound
         The rule.
     key
-        Decides the scrambling of the points.
+        Determines how the points are scrambled.
     rows
         Data rows in the user's units, for `sampler="like-data"`.
     units
-        Those that points are wanted in; the user's own when left out. They are
-        converted in double precision, so that offsets cost no digits.
+        Units of the points; the user's own when left out. Points are converted in
+        double precision, so that offsets cost no digits.
 
     Raises
     ------
@@ -53,20 +53,22 @@ def make_sampler(
     choice = bound.rule.sampler
     if callable(choice):
         return OwnPoints(choice, units)  # pyright: ignore[reportArgumentType]
-    known = units or Units.plain(len(bound.schema.inputs), 0)
+    units_or_plain = units or Units.plain(len(bound.schema.inputs), 0)
     if choice is not None and not isinstance(choice, str):
         points = _checked_points(bound, np.asarray(choice, float))
-        return GivenPoints(known.standard_inputs(points))
+        return GivenPoints(units_or_plain.standard_inputs(points))
     if choice == "like-data":
-        return PoolPoints(known.standard_inputs(_like_data(bound, key, rows)))
-    return _in_box(bound, key, known)
+        return PoolPoints(units_or_plain.standard_inputs(_like_data(bound, key, rows)))
+    return _in_box(bound, key, units_or_plain)
 
 
 def point_count(bound: BoundRule) -> int:
-    """How many points a rule is felt at: all of one's own, or as many as it says."""
+    """At how many points a rule is evaluated: all given ones, or as many as it says."""
     choice = bound.rule.sampler
-    own = choice is not None and not isinstance(choice, str) and not callable(choice)
-    return len(np.asarray(choice)) if own else bound.rule.points
+    is_given = (
+        choice is not None and not isinstance(choice, str) and not callable(choice)
+    )
+    return len(np.asarray(choice)) if is_given else bound.rule.points
 
 
 def _in_box(bound: BoundRule, key: RandomKey, units: Units) -> PointSampler:
@@ -89,8 +91,10 @@ def _in_box(bound: BoundRule, key: RandomKey, units: Units) -> PointSampler:
     assert bound.region.condition is not None
     inside = standard_condition(bound.region.condition, units)
     contains = lambda points: truth(inside, points, None, np)
-    known = {"units": units, "choices": bound.schema.choices}
-    return PoolPoints(rejection_pool(bound.name, contains, lower, upper, seed, **known))
+    settings = {"units": units, "choices": bound.schema.choices}
+    return PoolPoints(
+        rejection_pool(bound.name, contains, lower, upper, seed, **settings)
+    )
 
 
 def _like_data(bound: BoundRule, key: RandomKey, rows: np.ndarray | None) -> np.ndarray:
@@ -135,10 +139,12 @@ def check_own_sampler(
             f"({count}, {width}) when called with (key, {count}), got {shape}."
         )
     points = np.asarray(function(key, count), float)
-    # Points meant for the edge are rounded to single precision, and may miss it.
+    # Points on the boundary are rounded to single precision, and may lie just outside.
     nudge = 1e-6 * (points.mean(axis=0) - points)
-    tries = [points, points + nudge, points - nudge]
-    _refuse_outside(bound, points, np.any([*map(bound.region.contains, tries)], axis=0))
+    variants = [points, points + nudge, points - nudge]
+    _refuse_outside(
+        bound, points, np.any([*map(bound.region.contains, variants)], axis=0)
+    )
 
 
 def _refuse_outside(bound: BoundRule, points: np.ndarray, inside: np.ndarray) -> None:
@@ -146,8 +152,8 @@ def _refuse_outside(bound: BoundRule, points: np.ndarray, inside: np.ndarray) ->
     if len(mixed):
         raise RegionError(
             f"{len(mixed)} of the {len(points)} points given to rule {bound.name!r} do "
-            "not choose one of each category: of its columns one is 1 and the others "
-            f"are 0. The first is {points[mixed[0]].tolist()}."
+            "not choose exactly one level of each category: one of its columns must be "
+            f"1 and the others 0. The first is {points[mixed[0]].tolist()}."
         )
     if inside.all():
         return

@@ -1,11 +1,12 @@
-r"""Points that walk: a rule is felt at the worst place that a point comes to.
+r"""Points that walk: a rule is evaluated where each point arrives, not where it starts.
 
-A rule that is felt at fixed points says nothing between them, and in many dimensions
-nearly everything lies between. Here every point goes a few steps downhill on the slack
-of the very function that is judged, $x \mapsto x - h\, \mathrm{sign}(\partial s /
-\partial x)$, and the rule is felt where it arrives. The places are a function of the
-weights, so the density is one that any algorithm can draw from. Steps follow signs
-alone, so places only jump: between jumps the density's slope is the one there.
+A rule that is evaluated at fixed points says nothing between them, and in many
+dimensions nearly every input lies between. Here every point takes a few steps downhill
+on the slack of the function at hand, $x \mapsto x - h\, \mathrm{sign}(\partial s /
+\partial x)$, and the rule is evaluated where it arrives. The final points are a
+function of the weights, so any algorithm can draw from the density. Steps depend only
+on signs, so the final points are piecewise constant in the weights, and the gradient of
+the density needs no derivative of the walk.
 """
 
 from collections.abc import Callable
@@ -23,13 +24,13 @@ from ocbnn.language.evaluate import truth
 from ocbnn.priors.law import Law
 from ocbnn.rules import Condition
 
-# The first step, as a share of the region's width, and what is left of it where it
-# leads uphill or out of the region.
+# The first step, as a share of the region's width, and by how much it shrinks when it
+# would lead uphill or out of the region.
 _STEP, _SHRINK = 0.2, 0.5
 
 
 class Reach(eqx.Module):
-    """How far points walk, and within what."""
+    """How many steps points walk, and the region that they stay in."""
 
     lower: Float[Array, " inputs"]
     upper: Float[Array, " inputs"]
@@ -39,12 +40,12 @@ class Reach(eqx.Module):
 
     def walked(self, law: Law, function: Function, points: Inputs) -> Inputs:
         """Where each point arrives, for one function."""
-        level = jax.value_and_grad(lambda x: law.slack(function, x))
-        found = jax.vmap(lambda x: self._from(level, x))(points)
-        return jax.lax.stop_gradient(found)
+        slack_and_slope = jax.value_and_grad(lambda x: law.slack(function, x))
+        places = jax.vmap(lambda x: self._from(slack_and_slope, x))(points)
+        return jax.lax.stop_gradient(places)
 
     def _from(
-        self, level: Callable[[Input], tuple[Scalar, Input]], start: Input
+        self, slack_and_slope: Callable[[Input], tuple[Scalar, Input]], start: Input
     ) -> Input:
         lower, upper = self.lower.astype(start.dtype), self.upper.astype(start.dtype)
         width = upper - lower
@@ -53,17 +54,17 @@ class Reach(eqx.Module):
 
         def move(_: Array, walk: _Walk) -> _Walk:
             slope = jnp.where(jnp.isfinite(walk.slope), walk.slope, 0.0)
-            away = walk.step * width * jnp.sign(slope)
-            x = jnp.clip(walk.x - away, lower, upper)
-            slack, slope = level(x)
-            better = slack < walk.slack
+            step = walk.step * width * jnp.sign(slope)
+            x = jnp.clip(walk.x - step, lower, upper)
+            slack, slope = slack_and_slope(x)
+            is_better = slack < walk.slack
             if self.region is not None:
-                better &= truth(self.region, x, None, jnp)
-            there = _Walk(x, slack, slope, walk.step)
-            here = walk._replace(step=_SHRINK * walk.step)
-            return jax.tree.map(lambda a, b: jnp.where(better, a, b), there, here)
+                is_better &= truth(self.region, x, None, jnp)
+            moved = _Walk(x, slack, slope, walk.step)
+            shrunk = walk._replace(step=_SHRINK * walk.step)
+            return jax.tree.map(lambda a, b: jnp.where(is_better, a, b), moved, shrunk)
 
-        first = _Walk(start, *level(start), jnp.asarray(_STEP, start.dtype))
+        first = _Walk(start, *slack_and_slope(start), jnp.asarray(_STEP, start.dtype))
         return jax.lax.fori_loop(0, self.steps, move, first).x
 
 

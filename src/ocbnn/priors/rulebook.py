@@ -1,4 +1,4 @@
-"""A person's rules, bound to the columns of their table and checked against it."""
+"""The user's rules, bound to the columns of their table and checked against it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from ocbnn.rules import BoundRule, Rule, Schema, bind, find_conflict, parse_rule
 
 # A region this many data ranges away from all data is more likely a mistake of units.
 _FAR = 10.0
-# Decides at which points of their regions rules are looked at, once fitted.
+# Seed of the points at which a fitted model's rules are checked.
 LOOKED_AT = 20190501
 
 
 def bind_rules(rules: object, schema: Schema) -> tuple[BoundRule, ...]:
-    """Rules as a person gives them (one or several, objects or text), bound."""
+    """Rules as users give them (one or several, objects or text), bound."""
     if isinstance(rules, (str, Rule)):
         rules = (rules,)
     if not isinstance(rules, Sequence):
@@ -32,12 +32,14 @@ def bind_rules(rules: object, schema: Schema) -> tuple[BoundRule, ...]:
             "rules must be a rule, a text, or a list of those, got "
             f'{type(rules).__name__}. Write rules=["if x < 0 then y > 0"].'
         )
-    bound = [bind(_as_rule(one), schema) for one in rules]
-    twice = [name for name, n in Counter(b.name for b in bound).items() if n > 1]
-    if twice:
-        said = f"two rules are called {twice[0]!r}. Give each a name of its own, so "
+    bound = [bind(_as_rule(rule), schema) for rule in rules]
+    duplicates = [name for name, n in Counter(b.name for b in bound).items() if n > 1]
+    if duplicates:
+        problem = (
+            f"two rules are called {duplicates[0]!r}. Give each a name of its own, so "
+        )
         raise RuleError(
-            Sentence(said, "that reports can tell them apart: ", Kind.NAME_RULE, ".")
+            Sentence(problem, "that reports can tell them apart: ", Kind.NAME_RULE, ".")
         )
     return tuple(bound)
 
@@ -51,38 +53,40 @@ def make_terms(
     *,
     is_inner: bool = True,
 ) -> tuple[RuleTerm, ...]:
-    """Place every rule's points; refuse rules that contradict each other.
+    """Choose every rule's points; refuse rules that contradict each other.
 
     Parameters
     ----------
     bounds
         The rules.
     key
-        Decides the points.
+        Determines the points.
     X
         Data rows in the user's units, if there are any.
     Y
-        Their outputs, where those are numbers.
+        Their outputs, if these are numbers.
     units
-        Sizes of inputs and outputs; None: all are of order one.
+        Sizes of inputs and outputs; None if all are of order one.
     is_inner
-        Whether functions will be given and answer in these units; if not, in
-        a person's.
+        Whether functions take and return values in these units; if not, in the
+        user's.
     """
     if not bounds:
         return ()
-    known: dict[str, Any] = {"rows": X, "reference": Y}
+    settings: dict[str, Any] = {"rows": X, "reference": Y}
     if units is not None and is_inner:
-        known["units"] = units
+        settings["units"] = units
     elif units is not None:
-        known |= {"output_scale": units.y_scale, "input_scale": units.x_scale}
+        settings |= {"output_scale": units.y_scale, "input_scale": units.x_scale}
     terms = tuple(
-        make_term(bound, one, **known)
-        for bound, one in zip(bounds, jax.random.split(key, len(bounds)), strict=True)
+        make_term(bound, point_key, **settings)
+        for bound, point_key in zip(
+            bounds, jax.random.split(key, len(bounds)), strict=True
+        )
     )
     points = np.concatenate([term.places for term in terms])
-    some = points[evenly(len(points), 200)]
-    if (conflict := find_conflict(bounds, some)) is not None:
+    sample = points[evenly(len(points), 200)]
+    if (conflict := find_conflict(bounds, sample)) is not None:
         raise RuleError(conflict.message())
     if X is not None:
         for bound in bounds:
@@ -90,14 +94,14 @@ def make_terms(
     return terms
 
 
-def _as_rule(one: object) -> Rule:
-    if isinstance(one, Rule):
-        return one
-    if isinstance(one, str):
-        return parse_rule(one)
+def _as_rule(rule: object) -> Rule:
+    if isinstance(rule, Rule):
+        return rule
+    if isinstance(rule, str):
+        return parse_rule(rule)
     raise RuleError(
-        f"a rule is made by require, forbid, expect or custom, or is a text, got "
-        f"{type(one).__name__}: {one!r}. Write for example "
+        "a rule must be made by require, forbid, expect or custom, or be a text, got "
+        f"{type(rule).__name__}: {rule!r}. Write for example "
         '"if -1 <= x <= 1 then y >= 0".'
     )
 

@@ -1,8 +1,8 @@
 """One rule as a term of the log density: `log g` at its points.
 
-The number of points and the weight of the whole are separate: more points look at more
-places, while `strength` (forbid, require) or `weight` (expect, classes) says how much
-the rule counts.
+The number of points and the weight of the rule are separate: more points cover the
+region more densely, while `strength` (forbid, require) or `weight` (expect, classes)
+says how much the rule counts.
 """
 
 import dataclasses
@@ -31,20 +31,20 @@ from ocbnn.priors.precision import warn_of_lost_digits
 from ocbnn.priors.reach import Reach
 from ocbnn.rules import BoundRule, Condition
 
-# Points that are looked at to see where a region with open sides ends.
-_SEEN = 4096
+# How many points show where a region with open sides ends.
+_PROBES = 4096
 
 
 class RuleTerm(eqx.Module):
     """A rule's law, the points at which it is evaluated, and the rule itself.
 
-    Law and points are in standard units where the term was made for some, because a
-    person's units may leave single precision no digits; what `places`, `many` and
-    `ends` tell is in the user's.
+    Law and points are in standard units if the term was made for some, because the
+    user's units may leave single precision too few digits. `places`, `many` and `ends`
+    return values in the user's units.
     """
 
     law: Law
-    also: Law | None  # what a firm rule about classes says softly, beside its law
+    also: Law | None  # the soft law of a firm rule about classes, beside its own
     sampler: PointSampler
     points: Inputs  # fixed for algorithms with an exact target
     reach: Reach | None  # how far points walk for each function; None: they stay
@@ -60,37 +60,37 @@ class RuleTerm(eqx.Module):
         units: Units | None = None,
     ) -> None:
         self.law = Law(bound, scales, units)
-        self.also = _said_softly(bound, units)
+        self.also = _soft_law(bound, units)
         self.sampler, self.points, self.reach = sampler, points, None
         self.said, self.measured = Aside(bound), Aside(units)
 
     @property
     def bound(self) -> BoundRule:
-        """The rule; compiled code may not look at it, and sees its law."""
+        """The rule; compiled code must use the law instead."""
         return self.said.value
 
     @property
     def units(self) -> Units | None:
-        """Standard units that law and points are in; None: they are in the user's."""
+        """Standard units of law and points; None if they are in the user's units."""
         return self.measured.value
 
     def check_units(self, units: Units | None) -> None:
-        """Refuse to be felt by functions in other units than it was made for."""
+        """Refuse functions in other units than those the term was made for."""
         if (self.units is None) != (units is None):
             raise SettingError(
                 f"rule {self.bound.name!r} was made for other units than those of the "
-                "functions that it is about. Write make_term(..., units=units) with "
-                "theirs, and leave it out where they have none."
+                "functions it applies to. Write make_term(..., units=units) with their "
+                "units, and leave it out if they have none."
             )
 
     @property
     def places(self) -> Float[np.ndarray, "points inputs"]:
         """The points in the user's units, in double precision."""
-        return self._told(self.points)
+        return self._in_user_units(self.points)
 
     @property
     def region(self) -> Condition | None:
-        """The region as compiled code asks for it; None where it is all of its box."""
+        """The region as compiled code needs it; None if it fills its box."""
         region = self.bound.region
         if region.is_box or region.condition is None or self.units is None:
             return None if region.is_box else region.condition
@@ -110,8 +110,8 @@ class RuleTerm(eqx.Module):
         """New points, for algorithms that redraw them at every step."""
         return self.sampler.sample(key, self.count)
 
-    def felt_at(self, points: Inputs, function: Function) -> Inputs:
-        """Where one function feels the rule, whose points start at `points`."""
+    def evaluation_points(self, points: Inputs, function: Function) -> Inputs:
+        """Where the points arrive for one function, from a start at `points`."""
         if self.reach is None:
             return points
         return self.reach.walked(self.law, function, points)
@@ -119,17 +119,17 @@ class RuleTerm(eqx.Module):
     def parts(
         self, points: Inputs, function: Function
     ) -> list[tuple[Law, Float[Array, "_ inputs"]]]:
-        """Each law of the rule, and where one function feels it.
+        """Each law of the rule, and the points at which it is evaluated.
 
-        What is said softly is felt at the rule's own points, which stay.
+        A soft law is evaluated at the rule's own points, which do not walk.
         """
-        felt = [(self.law, self.felt_at(points, function))]
+        parts = [(self.law, self.evaluation_points(points, function))]
         if self.also is not None:
-            felt.append((self.also, points[: self.count - self.found]))
-        return felt
+            parts.append((self.also, points[: self.count - self.found]))
+        return parts
 
     def log_g(self, xs: Inputs, ys: Outputs, function: Function) -> Scalar:
-        """`log g(W|C)` of this rule, were it felt at `xs`, where the values are."""
+        """`log g(W|C)` of this rule, if it is evaluated at `xs`, with outputs `ys`."""
         firm = self.law.log_g(xs, ys, function)
         return firm if self.also is None else firm + self.also.log_g(xs, ys, function)
 
@@ -138,51 +138,51 @@ class RuleTerm(eqx.Module):
         lower, upper = self.bound.region.box()
         if np.isfinite([lower, upper]).all():
             return lower, upper
-        seen = self.many(jax.random.key(0), _SEEN)
-        lower = np.where(np.isfinite(lower), lower, seen.min(axis=0))
-        return lower, np.where(np.isfinite(upper), upper, seen.max(axis=0))
+        probes = self.many(jax.random.key(0), _PROBES)
+        lower = np.where(np.isfinite(lower), lower, probes.min(axis=0))
+        return lower, np.where(np.isfinite(upper), upper, probes.max(axis=0))
 
     @property
     def found(self) -> int:
-        """How many of the points were found by looking for violations."""
+        """How many of the points a search for violations added."""
         sampler = self.sampler
         return sampler.found.shape[0] if isinstance(sampler, RefinedPoints) else 0
 
     def ordinary(self, key: RandomKey) -> Inputs:
-        """New points of the region, none of those that were found."""
+        """New points of the region, without those that a search added."""
         sampler = self.sampler
         base = sampler.base if isinstance(sampler, RefinedPoints) else sampler
         return base.sample(key, self.count - self.found)
 
     def many(self, key: RandomKey, count: int) -> Float[np.ndarray, "_ inputs"]:
-        """So many new points, for those who look at a region.
+        """`count` new points of the region, in the user's units.
 
-        None of them was found by looking for violations.
+        None of them comes from a search for violations.
         """
         keys = jax.random.split(key, -(-count // (self.count - self.found)))
-        blocks = self._told(jax.vmap(self.ordinary)(keys))
+        blocks = self._in_user_units(jax.vmap(self.ordinary)(keys))
         return blocks.reshape(-1, blocks.shape[-1])[:count]
 
     def inner(self, places: np.ndarray) -> np.ndarray:
-        """Places in the user's units, in those that the points are in."""
+        """Convert places from the user's units to those of the points."""
         return places if self.units is None else self.units.standard_inputs(places)
 
-    def _told(self, points: Array) -> np.ndarray:
-        told = np.asarray(points, float)
+    def _in_user_units(self, points: Array) -> np.ndarray:
+        places = np.asarray(points, float)
         if self.units is None:
-            return told
-        told = self.units.inputs(told)
+            return places
+        places = self.units.inputs(places)
         # Points on a face of the region are on it in the user's units, too.
         for end in self.bound.region.box():
             face = np.asarray(jnp.asarray(self.inner(end), float), float)
-            is_there = np.isfinite(end) & (np.asarray(points, float) == face)
-            told = np.where(is_there, end, told)
+            is_on_face = np.isfinite(end) & (np.asarray(points, float) == face)
+            places = np.where(is_on_face, end, places)
         choices = self.bound.schema.choices
-        return pick(told.reshape(-1, told.shape[-1]), choices).reshape(told.shape)
+        return pick(places.reshape(-1, places.shape[-1]), choices).reshape(places.shape)
 
 
-def _said_softly(bound: BoundRule, units: Units | None) -> Law | None:
-    """What a strict rule says softly as well, so that strictness takes nothing away."""
+def _soft_law(bound: BoundRule, units: Units | None) -> Law | None:
+    """The soft law that a strict rule has as well, so that strictness only adds."""
     if not bound.claim.softly(bound.rule):
         return None
     rule = dataclasses.replace(bound.rule, strength=DEFAULT_STRENGTH)
@@ -199,16 +199,16 @@ def make_term(
     input_scale: Float[Any, " inputs"] | None = None,
     units: Units | None = None,
 ) -> RuleTerm:
-    """Place a rule's points and measure its claims.
+    """Choose a rule's points and measure the scales of its claim.
 
     Parameters
     ----------
     bound
         The rule.
     key
-        Decides the points.
+        Determines the points.
     rows
-        Data rows, for rules whose points shall look like the data.
+        Data rows, for rules whose points are sampled like the data.
     reference
         Typical outputs, at which the claims' slopes are measured.
     output_scale
@@ -217,9 +217,9 @@ def make_term(
     input_scale
         That of each input, for claims about slopes; one when left out.
     units
-        Those of the network that the rule is for, which is then what functions
-        are given and answer in; both sizes follow from them. The rule, `rows` and
-        `reference` are in the user's units all the same.
+        Those of the network that the rule is for; functions then take and return
+        values in these units, and both sizes follow from them. The rule, `rows` and
+        `reference` are in the user's units in any case.
     """
     key_make, key_points = jax.random.split(key)
     sampler = make_sampler(bound, key_make, rows, units)
@@ -246,11 +246,11 @@ def make_term(
         typical = Typical(_evenly(points, 16), ys, sizes, slopes)
         scales = claim.measured_scales(typical)
     claim.check_points(bound.name, points, len(bound.schema.classes or range(outputs)))
-    some = np.asarray(_evenly(points, 16)), np.asarray(ys)
-    warn_of_lost_digits(bound, claim, *some, scales, units)
+    sample = np.asarray(_evenly(points, 16)), np.asarray(ys)
+    warn_of_lost_digits(bound, claim, *sample, scales, units)
     return RuleTerm(bound, sampler, points, scales, units)
 
 
-def _evenly(table: Any, most: int) -> Any:
+def _evenly(table: Any, count: int) -> Any:
     """At most `most` rows, from the whole table: it may be sorted."""
-    return table[evenly(len(table), most)]
+    return table[evenly(len(table), count)]

@@ -21,7 +21,7 @@ class WeightPrior(eqx.Module):
     `isotropic`: $N(0, \sigma_w^2)$ for every weight and bias, as in the paper.
     `fan-in`: weights get $\sigma_w / \sqrt{\text{fan-in}}$ and biases $\sigma_w$, so
     that the spread of the outputs does not grow with the width of the network.
-    `learned`: $N(0, 1)$ for all that a `ScaledNetwork` is made of, which multiplies its
+    `learned`: $N(0, 1)$ for all parameters of a `ScaledNetwork`, which multiplies its
     weights by scales that are learned with them.
     """
 
@@ -71,7 +71,7 @@ class WeightPrior(eqx.Module):
         """One draw of all weights."""
         shapes, structure = jax.tree.flatten(network.shapes())
         sds = jax.tree.leaves(self.sd(network))
-        # One call for all: a generator of its own for every array is slow to compile.
+        # One call for all: a separate generator for every array is slow to compile.
         sizes = [math.prod(spec.shape) for spec in shapes]
         noise = jax.random.normal(key, (sum(sizes),))
         draws, start = [], 0
@@ -102,7 +102,7 @@ class WeightPrior(eqx.Module):
 def with_prior(
     network: Network, kind: object, scale: object
 ) -> tuple[Network, WeightPrior]:
-    """A network and the prior on its weights, from what a person wrote.
+    """A network and the prior on its weights, from the user's settings.
 
     Raises
     ------

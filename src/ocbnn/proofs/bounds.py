@@ -5,10 +5,9 @@ backwards through the layers with those lines gives an affine function of the in
 that bounds an output from below, and its least value over a box is known. Reference:
 Zhang, Weng, Chen, Hsieh and Daniel (2018).
 
-Sound in floating point: coefficients are rounded, but a rounded coefficient is off by a
-known share of its size, and no value that it is multiplied with is larger than known.
-All such errors are added up, four times over, and subtracted. What is too small to be a
-number at all is counted as far more than it can be.
+Sound in floating point: the relative error of a rounded coefficient is known, and the
+values that it multiplies are bounded. All such errors are added up, multiplied by four,
+and subtracted. Underflow is counted as far more than it can be.
 """
 
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from ocbnn.networks.mlp import Layer
 from ocbnn.proofs.shapes import Lines, Shape, lines, slope_range
 
 Box = Interval  # of inputs, one interval for each
-# Half the distance of numbers around one, in double precision.
+# The unit roundoff of double precision.
 _UNIT = 2.0**-53
 _SAFETY = 4.0
 
@@ -41,7 +40,7 @@ class Functionals(NamedTuple):
 
 
 class FunctionalBounds(NamedTuple):
-    """What is known about some functionals over a box.
+    """Bounds on functionals over a box.
 
     Attributes
     ----------
@@ -50,7 +49,7 @@ class FunctionalBounds(NamedTuple):
     tilt
         The slopes of the affine function that bounds each from below.
     influence
-        How much of the looseness each input's width is to blame for.
+        How much of the bounds' looseness comes from each input's width.
     """
 
     range: Interval
@@ -66,7 +65,7 @@ class _Hidden(NamedTuple):
     gap: Float[Array, " units"]
     size: Float[Array, " units"]  # no unit's input is larger
     values: Interval  # of the activations
-    inputs: Interval  # of what they are applied to
+    inputs: Interval  # of the pre-activations
 
 
 def bound_network(
@@ -121,12 +120,12 @@ def _through(inner: Sequence[Layer], shape: Shape, box: Box) -> list[_Hidden]:
         size = _size(layer, before)
         reach = _affine(layer, before)
         if hidden:
-            # Two ways to bound the same; both hold, so the tighter ends do.
+            # Two bounds on the same values; both hold, so their intersection does.
             eye = jnp.eye(layer.bias.shape[0], dtype=layer.bias.dtype)
             units = eye.shape[0]
-            nothing = jnp.zeros((2 * units, box.low.shape[0]), eye.dtype)
+            zeros = jnp.zeros((2 * units, box.low.shape[0]), eye.dtype)
             both = Functionals(
-                jnp.concatenate([eye, -eye]), nothing, nothing[:, 0], nothing[:, 0]
+                jnp.concatenate([eye, -eye]), zeros, zeros[:, 0], zeros[:, 0]
             )
             lower, *_ = _lowest(hidden, box, layer, size, both)
             reach = Interval(
@@ -152,39 +151,41 @@ def _lowest(
     size: Float[Array, " units"],
     functionals: Functionals,
 ) -> tuple[Float[Array, " rows"], Float[Array, "rows inputs"], Array | None]:
-    """The least value of functionals of what the last layer puts out.
+    """A lower bound on functionals of the last layer's outputs.
 
     Also the slopes of the affine bound, and the coefficients of the first hidden layer.
     """
     rows, total = functionals.outputs, functionals.constant
-    doubt = functionals.size + jnp.abs(total)
+    magnitude = functionals.size + jnp.abs(total)
     layer, blame, depth = last, None, 0
-    for one in (*reversed(hidden), None):
-        # `rows` are coefficients of what `layer` puts out.
+    for layer_bounds in (*reversed(hidden), None):
+        # `rows` are coefficients of the outputs of `layer`.
         total = total + rows @ layer.bias
-        doubt = doubt + (jnp.abs(rows) + TINY) @ size
+        magnitude = magnitude + (jnp.abs(rows) + TINY) @ size
         depth += 8 + sum(layer.weight.shape)
         rows = rows @ layer.weight.T
-        if one is None:
+        if layer_bounds is None:
             break
         blame = rows
         positive, negative = jnp.maximum(rows, 0.0), jnp.minimum(rows, 0.0)
-        bound = one.bounded
+        bound = layer_bounds.bounded
         total = total + positive @ bound.floor + negative @ bound.ceiling
         shift = jnp.maximum(jnp.abs(bound.floor), jnp.abs(bound.ceiling))
-        doubt = doubt + (jnp.abs(rows) + TINY) @ shift
+        magnitude = magnitude + (jnp.abs(rows) + TINY) @ shift
         rows = positive * bound.below[None] + negative * bound.above[None]
-        layer, size = one.layer, one.size
+        layer, size = layer_bounds.layer, layer_bounds.size
     tilt = rows + functionals.inputs
     least = jnp.maximum(tilt, 0.0) @ box.low + jnp.minimum(tilt, 0.0) @ box.high
-    doubt = doubt + (jnp.abs(rows) + jnp.abs(functionals.inputs) + TINY) @ _reach(box)
+    magnitude = magnitude + (
+        jnp.abs(rows) + jnp.abs(functionals.inputs) + TINY
+    ) @ _reach(box)
     depth += 8 + box.low.shape[0]
-    margin = _SAFETY * depth * _UNIT * doubt + TINY
+    margin = _SAFETY * depth * _UNIT * magnitude + TINY
     return least + total - margin, tilt, blame
 
 
 def _affine(layer: Layer, values: Interval) -> Interval:
-    """What an affine map makes of intervals."""
+    """The image of intervals under an affine map."""
     positive, negative = jnp.maximum(layer.weight, 0.0), jnp.minimum(layer.weight, 0.0)
     low = values.low @ positive + values.high @ negative + layer.bias
     high = values.high @ positive + values.low @ negative + layer.bias
@@ -204,17 +205,17 @@ def _reach(values: Interval) -> Array:
 def _influence(
     hidden: Sequence[_Hidden], box: Box, tilt: Array, blame: Array | None
 ) -> Float[Array, " inputs"]:
-    """Looseness in the first layer by input, and a little of each input's own effect.
+    """Looseness in the first layer by input, plus a little of each input's own effect.
 
-    Only what to split next depends on it, never whether a bound is true.
+    It only decides which input to split next, never whether a bound is true.
     """
     width = box.high - box.low
-    own = jnp.sum(jnp.abs(tilt), axis=0) * width
+    effect = jnp.sum(jnp.abs(tilt), axis=0) * width
     if blame is None:
-        return own
+        return effect
     first = hidden[0]
     parts = jnp.abs(first.layer.weight) * width[:, None]
-    whole = jnp.sum(parts, axis=0)
-    shares = parts / jnp.where(whole > 0, whole, 1.0)[None]
-    loose = jnp.sum(jnp.abs(blame), axis=0) * first.gap
-    return shares @ loose + 0.05 * own
+    total = jnp.sum(parts, axis=0)
+    shares = parts / jnp.where(total > 0, total, 1.0)[None]
+    looseness = jnp.sum(jnp.abs(blame), axis=0) * first.gap
+    return shares @ looseness + 0.05 * effect

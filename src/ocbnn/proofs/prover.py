@@ -1,4 +1,4 @@
-"""Whether one draw keeps a rule on one box, asked for many draws and boxes at once."""
+"""Whether a draw keeps a rule on a box, for many draws and boxes at once."""
 
 import functools
 import itertools
@@ -26,10 +26,10 @@ from ocbnn.proofs.shapes import SHAPES, Shape
 from ocbnn.proofs.statement import Statement, ranges, statement_of
 from ocbnn.rules import BoundRule
 
-# Bytes of coefficients held at a time by each core.
-_ROOM = 2**25
-_MOST = 512
-# Standardised ends are widened by this many parts of the numbers they come from.
+# Bytes of coefficients in memory for each core.
+_CHUNK_BYTES = 2**25
+_MAX_CHUNK = 512
+# Standardised ends are widened by this relative error of the numbers they come from.
 _ROUNDING = 2.0**-50
 
 Boxes = Float[np.ndarray, "boxes inputs"]
@@ -37,24 +37,24 @@ DrawNumbers = Int[np.ndarray, " boxes"]
 
 
 class BoxVerdicts(NamedTuple):
-    """What is known about boxes, each for one draw.
+    """Verdicts on boxes, each for one draw.
 
     Attributes
     ----------
     holds
-        The rule is kept at every input of the box: proved.
+        Whether it is proved that the rule is kept at every input of the box.
     outside
-        The rule speaks of none of its inputs: proved.
+        Whether it is proved that the rule applies to none of its inputs.
     inside
-        It speaks of all of them, where its region is not a box: proved.
+        Whether it is proved that its region, if not a box, contains all of them.
     broken
-        Its claim is broken at every one: proved.
+        Whether it is proved that its claim is broken at every one.
     influence
-        Which input to divide the box along next.
+        How useful it is to divide the box along each input.
     worst
-        Two inputs of the box at which it is broken if anywhere, by guess.
+        Two inputs of the box at which a violation is most likely.
     suspicious
-        Whether it seems broken at each of them: not proved.
+        Whether the rule seems broken at each of them, without proof.
     """
 
     holds: Bool[np.ndarray, " boxes"]
@@ -89,49 +89,49 @@ class Prover:
         self._shape = SHAPES[network.activation]
         self._statement, table = statement_of(bound, is_masked=is_masked)
         with jax.enable_x64(True):
-            self._asked = question_arrays(network, weights, units, table)
-        self.draws = int(self._asked.weights[0].bias.shape[0])
+            self._arrays = question_arrays(network, weights, units, table)
+        self.draws = int(self._arrays.weights[0].bias.shape[0])
         self.chunk = _chunk_size(network)
         self.choices = bound.schema.choices
 
     def attack(
         self, draws: DrawNumbers, low: Boxes, high: Boxes
     ) -> tuple[Boxes, Bool[np.ndarray, " boxes"]]:
-        """The input of each box that seems worst, and whether it breaks the rule.
+        """The worst input found in each box, and whether it seems to break the rule.
 
-        Not proved.
+        Nothing is proved.
         """
-        points, slacks = self._mapped(_attack, draws, low, high)
+        points, slacks = self._map_chunks(_attack, draws, low, high)
         return points, slacks <= 0
 
     def judge(self, draws: DrawNumbers, low: Boxes, high: Boxes) -> BoxVerdicts:
         """Bound the rule on boxes, each for one draw."""
-        return BoxVerdicts(*self._mapped(_judge, draws, low, high))
+        return BoxVerdicts(*self._map_chunks(_judge, draws, low, high))
 
     def is_broken(self, draws: DrawNumbers, points: Boxes) -> Bool[np.ndarray, " _"]:
-        """Whether the rule is broken at points, each for one draw: proved."""
+        """Whether it is proved that the rule is broken at points, each for one draw."""
         verdicts = self.judge(draws, points, points)
         inside = self.bound.region.surely_contains(points) & verdicts.inside
-        # Half of one category and half of another is no input.
+        # Half of one level and half of another is not an input.
         return inside & are_choices(points, self.choices) & verdicts.broken
 
     def values(self, draw: int, point: np.ndarray) -> np.ndarray:
         """One draw's outputs at one point, in the network's own units."""
         with jax.enable_x64(True):
-            weights = jax.tree.map(lambda a: a[draw], self._asked.weights)
-            inner = standard(self._asked, jnp.asarray(point))
+            weights = jax.tree.map(lambda a: a[draw], self._arrays.weights)
+            inner = standard(self._arrays, jnp.asarray(point))
             return np.asarray(forward(weights, self._shape, inner))
 
-    def _mapped(
+    def _map_chunks(
         self, function: Any, draws: DrawNumbers, low: Boxes, high: Boxes
     ) -> list[np.ndarray]:
-        """What a compiled function answers, chunk by chunk, on all cores."""
+        """The results of a compiled function, chunk by chunk, on all cores."""
 
         def run(chunk: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-            # The setting belongs to a thread, so each one asks for it.
+            # The setting is local to a thread, so each one needs it.
             with jax.enable_x64(True):
-                found = function(self._shape, self._statement, self._asked, *chunk)
-                return tuple(np.asarray(part) for part in found)
+                results = function(self._shape, self._statement, self._arrays, *chunk)
+                return tuple(np.asarray(part) for part in results)
 
         chunks = list(_chunks(self.chunk, draws, low, high))
         if len(chunks) == 1:
@@ -139,25 +139,25 @@ class Prover:
         else:
             with ThreadPoolExecutor(cores()) as pool:
                 parts = list(pool.map(run, chunks))
-        whole = map(np.concatenate, zip(*parts, strict=True))
-        return [part[: len(draws)] for part in whole]
+        arrays = map(np.concatenate, zip(*parts, strict=True))
+        return [part[: len(draws)] for part in arrays]
 
 
 def _chunk_size(network: MLP) -> int:
-    """How many boxes fit: a power of two."""
+    """How many boxes fit in memory, a power of two."""
     widths = (network.inputs, *network.hidden, network.outputs)
     weights = sum(a * b for a, b in itertools.pairwise(widths))
     widest = max(network.hidden, default=1)
     numbers = 2 * weights + 20 * sum(widths)
     if len(network.hidden) > 1:
         numbers += 6 * widest * widest
-    return int(np.clip(2 ** int(np.log2(_ROOM / (8 * numbers))), 16, _MOST))
+    return int(np.clip(2 ** int(np.log2(_CHUNK_BYTES / (8 * numbers))), 16, _MAX_CHUNK))
 
 
 def _chunks(
     size: int, draws: DrawNumbers, low: Boxes, high: Boxes
 ) -> Iterator[tuple[np.ndarray, ...]]:
-    """Chunks of one size, so that little is compiled; the last box fills them up."""
+    """Chunks of one size, so that little is compiled, padded with the last box."""
     for start in range(0, len(draws), size):
         rows = np.minimum(np.arange(start, start + size), len(draws) - 1)
         yield draws[rows], low[rows], high[rows]
@@ -175,10 +175,10 @@ def _judge(
     def judge_box(draw: Array, low: Array, high: Array) -> tuple[Array, ...]:
         weights = jax.tree.map(lambda a: a[draw], arrays.weights)
         bounds, slots = _bounds(weights, shape, statement, arrays, low, high)
-        where = [_out_of_reach(term, slots) for term in statement.region]
-        claim = [_out_of_reach(term, slots) for term in statement.claim]
-        # Every way to break the rule needs a part of the region and a forbidden case.
-        outside, kept = jnp.all(jnp.stack(where)), jnp.all(jnp.stack(claim))
+        is_outside = [_is_false(term, slots) for term in statement.region]
+        is_kept = [_is_false(term, slots) for term in statement.claim]
+        # Breaking the rule takes a part of its region and a forbidden case.
+        outside, all_kept = jnp.all(jnp.stack(is_outside)), jnp.all(jnp.stack(is_kept))
         worst = _guesses(statement, bounds, slots, low, high)
         slacks = jax.vmap(lambda x: slack(weights, shape, statement, arrays, x))(worst)
         broken = [
@@ -191,7 +191,7 @@ def _judge(
                 statement.region, ranges(statement.region, slots), strict=True
             )
         ]
-        proved = (outside | kept, outside, jnp.any(jnp.stack(inside)))
+        proved = (outside | all_kept, outside, jnp.any(jnp.stack(inside)))
         return *proved, jnp.any(jnp.stack(broken)), bounds.influence, worst, slacks <= 0
 
     return jax.vmap(judge_box)(draws, low, high)
@@ -238,20 +238,20 @@ def _bounds(
     along = {column: None for _, column in statement.slopes}
     slopes = {c: bound_slopes(weights, shape, box, (c,)) for c in along}
     for output, column in statement.slopes:
-        # A network's own slope is in its own units.
+        # The network's slope is in standard units.
         unit = arrays.y_scale[output] / arrays.x_scale[column]
         part = Interval(*(end[output] * unit for end in slopes[column]))
         size = _ROUNDING * jnp.maximum(jnp.abs(part.low), jnp.abs(part.high)) + TINY
         slots.append(Interval(part.low - size, part.high + size))
     if statement.slopes:
-        # Bounds on slopes are loose where units can reach much.
+        # Bounds on slopes are loose where hidden units vary much.
         reach = jnp.sum(jnp.abs(weights[0].weight), axis=1) * (box.high - box.low)
         bounds = bounds._replace(influence=bounds.influence + reach)
     return bounds, slots
 
 
-def _out_of_reach(term: tuple[Any, ...], slots: list[Interval]) -> Array:
-    """Whether some statement of an intersection is false throughout the box."""
+def _is_false(term: tuple[Any, ...], slots: list[Interval]) -> Array:
+    """Whether some atom of an intersection is false throughout the box."""
     if not term:
         return jnp.zeros((), bool)
     parts = ranges((term,), slots)[0]
@@ -263,7 +263,7 @@ def _out_of_reach(term: tuple[Any, ...], slots: list[Interval]) -> Array:
 
 
 def _is_met(term: tuple[Any, ...], parts: list[Interval]) -> Array:
-    """Whether all statements of an intersection are true throughout the box."""
+    """Whether all atoms of an intersection are true throughout the box."""
     true = [
         part.high < 0 if atom.strict else part.high <= 0
         for atom, part in zip(term, parts, strict=True)
@@ -278,25 +278,25 @@ def _guesses(
     low: Array,
     high: Array,
 ) -> Float[Array, "2 inputs"]:
-    """The middle of the box, and the corner to which the weakest bound points."""
-    level = jnp.zeros_like(low)
-    best, tilts = [], []
+    """The middle of the box, and the corner at which the weakest bound is least."""
+    no_tilt = jnp.zeros_like(low)
+    lower_bounds, tilts = [], []
     for term, parts in zip(
         statement.claim, ranges(statement.claim, slots), strict=True
     ):
         lows = jnp.stack([part.low for part in parts])
-        leans = jnp.stack(
+        tilts_of_parts = jnp.stack(
             [
                 bounds.tilt[atom.expr.place]
                 if isinstance(atom.expr, Slot)
                 and atom.expr.place < statement.functionals
-                else level
+                else no_tilt
                 for atom in term
             ]
         )
-        best.append(jnp.max(lows))
-        tilts.append(leans[jnp.argmax(lows)])
-    tilt = jnp.stack(tilts)[jnp.argmin(jnp.stack(best))]
+        lower_bounds.append(jnp.max(lows))
+        tilts.append(tilts_of_parts[jnp.argmax(lows)])
+    tilt = jnp.stack(tilts)[jnp.argmin(jnp.stack(lower_bounds))]
     middle = 0.5 * (low + high)
     corner = jnp.where(tilt > 0, low, jnp.where(tilt < 0, high, middle))
     return jnp.stack(

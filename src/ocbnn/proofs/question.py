@@ -15,7 +15,7 @@ from ocbnn.proofs.statement import Table
 
 
 class QuestionArrays(NamedTuple):
-    """Everything of a question that is a number, in double precision."""
+    """All numbers of a question, in double precision."""
 
     weights: tuple[Layer, ...]  # with a leading axis of draws
     functionals: Functionals
@@ -28,19 +28,22 @@ class QuestionArrays(NamedTuple):
 def question_arrays(
     network: MLP, weights: Any, units: Units | None, table: Table
 ) -> QuestionArrays:
-    """Draws of a network, and what is asked about their outputs."""
-    known = units or Units.plain(network.inputs, network.outputs)
+    """Draws of a network, and the functionals of their outputs to bound."""
+    own_units = units or Units.plain(network.inputs, network.outputs)
     double = lambda a: jnp.asarray(a, jnp.float64)
     return QuestionArrays(
         jax.tree.map(double, weights),
-        table.standard(known),
-        *map(double, (known.x_mean, known.x_rest, known.x_scale, known.y_scale)),
+        table.standard(own_units),
+        *map(
+            double,
+            (own_units.x_mean, own_units.x_rest, own_units.x_scale, own_units.y_scale),
+        ),
     )
 
 
-def standard(asked: QuestionArrays, x: Array) -> Array:
+def standard(arrays: QuestionArrays, x: Array) -> Array:
     """An input in the network's own units."""
-    return ((x - asked.x_mean) - asked.x_rest) / asked.x_scale
+    return ((x - arrays.x_mean) - arrays.x_rest) / arrays.x_scale
 
 
 def forward(weights: tuple[Layer, ...], shape: Shape, x: Array) -> Array:

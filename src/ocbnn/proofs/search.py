@@ -10,17 +10,17 @@ from ocbnn.core.choices import Choices, pick, settle_boxes
 from ocbnn.proofs.prover import BoxVerdicts, Prover
 
 HOLDS, BROKEN, UNDECIDED = 1, -1, 0
-# A box this many times narrower than what it came from is not divided again.
+# A box narrower than this share of its root is not divided again.
 _NARROW = 2.0**-40
 _LEAF = -1
-# How many chunks of boxes are looked at before anybody is told, or can interrupt.
+# How many chunks of boxes are examined between reports of progress.
 _CHUNKS = 8
-# How often boxes are halved to see whether a region meets them, and how many at most.
-_HALVINGS, _MOST_PARTS = 12, 20_000
+# Limits on halvings, and on boxes, when testing whether a region meets a box.
+_HALVINGS, _MAX_PARTS = 12, 20_000
 
 
 class Roots(NamedTuple):
-    """What shall be decided: boxes, each for one draw, in the user's units."""
+    """Boxes to decide, each for one draw, in the user's units."""
 
     draws: Int[np.ndarray, " roots"]
     low: Float[np.ndarray, "roots inputs"]
@@ -29,22 +29,22 @@ class Roots(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SearchResult:
-    """What a search found out about its roots.
+    """The results of a search for its roots.
 
     Attributes
     ----------
     status
-        1 where the rule holds on the whole box, -1 where it is broken, else 0.
+        1 if the rule holds on the whole box, -1 if it is broken, otherwise 0.
     broken_at
-        An input that breaks it, nan where there is none.
+        An input that breaks it; NaN if there is none.
     splits
         For each root where it holds, how the box was divided: the inputs along
         which boxes are halved, parents before their lower and then their upper
-        half, -1 for a box that is not.
+        half, and -1 for a box that is not halved.
     boxes
-        How many boxes were looked at in all.
+        How many boxes were examined in all.
     is_over
-        Whether nothing more would be found out.
+        Whether the search is complete.
     """
 
     status: Int[np.ndarray, " roots"]
@@ -65,9 +65,9 @@ class _Frontier(NamedTuple):
     def only(self, keep: np.ndarray | slice) -> "_Frontier":
         return _Frontier(*(part[keep] for part in self))
 
-    def joined(self, others: "_Frontier") -> "_Frontier":
-        """These and others, those of the first roots first."""
-        parts = zip(self, others, strict=True)
+    def joined(self, other: "_Frontier") -> "_Frontier":
+        """These and other boxes, sorted by root."""
+        parts = zip(self, other, strict=True)
         both = _Frontier(*(np.concatenate(pair) for pair in parts))
         return both.only(np.argsort(both.root, kind="stable"))
 
@@ -75,9 +75,9 @@ class _Frontier(NamedTuple):
 class Search:
     """Roots that are being decided, with at most `most` boxes for each.
 
-    First `glance` at every root, then `divide` what is left, one root after the other
-    as far as cores allow. The `result` is true at any time, even when either was
-    interrupted: a root is decided only once none of its boxes waits.
+    First `glance` at every root, then `divide` those that are left, one root after the
+    other as far as cores allow. The `result` is true at any time, even after an
+    interrupt: a root counts as decided only if none of its boxes is waiting.
     """
 
     def __init__(self, prover: Prover, roots: Roots, most: int) -> None:
@@ -99,7 +99,7 @@ class Search:
 
     @property
     def is_open(self) -> bool:
-        """Whether a box waits to be looked at."""
+        """Whether a box waits to be examined."""
         return bool(len(self._open.node))
 
     @property
@@ -108,22 +108,22 @@ class Search:
         return self.new + len(np.unique(self._open.root))
 
     def glance(self) -> None:
-        """Look at some roots as they are."""
-        some = self._new.only(slice(self._room))
-        halves = self._examined(some, is_first=True)
-        # In this order: who is interrupted in between finds them twice, not nowhere.
+        """Examine some roots as they are, without dividing them first."""
+        batch = self._new.only(slice(self._room))
+        halves = self._examine(batch, is_first=True)
+        # In this order, an interrupt in between duplicates boxes and loses none.
         self._open = self._open.joined(halves)
         self._new = self._new.only(slice(self._room, None))
 
     def divide(self) -> None:
-        """Look at some boxes."""
-        some = self._open.only(slice(self._room))
-        halves = self._examined(some, is_first=False)
+        """Examine some boxes."""
+        batch = self._open.only(slice(self._room))
+        halves = self._examine(batch, is_first=False)
         waiting = self._open.only(slice(self._room, None)).joined(halves)
         self._open = waiting.only(~self._is_closed[waiting.root])
 
     def result(self) -> SearchResult:
-        """What is known by now."""
+        """The results so far."""
         status = np.full(len(self._used), HOLDS)
         for waiting in (self._new.root, self._open.root, self._given_up):
             status[waiting] = UNDECIDED
@@ -143,41 +143,46 @@ class Search:
     def _is_closed(self) -> Bool[np.ndarray, " roots"]:
         return self._given_up | self._is_broken
 
-    def _examined(self, boxes: _Frontier, *, is_first: bool) -> _Frontier:
+    def _examine(self, boxes: _Frontier, *, is_first: bool) -> _Frontier:
         """Judge boxes, and halve those that are not decided."""
         self._boxes += len(boxes.node)
         roots = self._roots
         draws = roots.draws[boxes.root]
-        judged = self._prover.judge(draws, boxes.low, boxes.high)
-        self._refute(draws, boxes, judged)
+        verdicts = self._prover.judge(draws, boxes.low, boxes.high)
+        self._refute(draws, boxes, verdicts)
         if is_first:
-            self._attack(boxes.root[~judged.holds])
-        left = ~judged.holds & ~self._is_closed[boxes.root]
-        rest, influence = boxes.only(left), judged.influence[left]
-        width = rest.high - rest.low
-        start = roots.high[rest.root] - roots.low[rest.root]
-        can = width > _NARROW * start
-        axis = np.argmax(np.where(can, influence + 1e-300, -1.0), axis=1)
-        np.add.at(self._used, rest.root, 2)
-        spent = (self._used[rest.root] > self._most) | ~can.any(axis=1)
-        self._given_up[rest.root[spent]] = True
-        go_on = ~self._given_up[rest.root]
-        return self._trees.divide(rest.only(go_on), axis[go_on])
+            self._attack(boxes.root[~verdicts.holds])
+        is_undecided = ~verdicts.holds & ~self._is_closed[boxes.root]
+        undecided, influence = (
+            boxes.only(is_undecided),
+            verdicts.influence[is_undecided],
+        )
+        width = undecided.high - undecided.low
+        start = roots.high[undecided.root] - roots.low[undecided.root]
+        is_divisible = width > _NARROW * start
+        axis = np.argmax(np.where(is_divisible, influence + 1e-300, -1.0), axis=1)
+        np.add.at(self._used, undecided.root, 2)
+        is_exhausted = (self._used[undecided.root] > self._most) | ~is_divisible.any(
+            axis=1
+        )
+        self._given_up[undecided.root[is_exhausted]] = True
+        is_continued = ~self._given_up[undecided.root]
+        return self._trees.divide(undecided.only(is_continued), axis[is_continued])
 
     def _refute(
-        self, draws: Int[np.ndarray, " boxes"], boxes: _Frontier, judged: BoxVerdicts
+        self, draws: Int[np.ndarray, " boxes"], boxes: _Frontier, verdicts: BoxVerdicts
     ) -> None:
-        """Look rigorously at places where the rule seems broken, and note them."""
-        for guess in range(judged.worst.shape[1]):
-            rows = np.flatnonzero(judged.suspicious[:, guess])
+        """Check rigorously where the rule seems broken, and store what is proved."""
+        for guess in range(verdicts.worst.shape[1]):
+            rows = np.flatnonzero(verdicts.suspicious[:, guess])
             rows = rows[~self._is_broken[boxes.root[rows]]]
-            # A few places for each root are enough; more come with the next boxes.
+            # One place for each root is enough; more come with the next boxes.
             _, first = np.unique(boxes.root[rows], return_index=True)
             rows = rows[first]
-            self._note(boxes.root[rows], draws[rows], judged.worst[rows, guess])
+            self._note(boxes.root[rows], draws[rows], verdicts.worst[rows, guess])
 
     def _attack(self, roots: Int[np.ndarray, " _"]) -> None:
-        """Go downhill in roots that are not decided at first sight."""
+        """Descend to likely violations in roots that were not decided as a whole."""
         roots = roots[~self._is_broken[roots]]
         if not len(roots):
             return
@@ -192,7 +197,7 @@ class Search:
         draws: Int[np.ndarray, " _"],
         points: Float[np.ndarray, "_ inputs"],
     ) -> None:
-        """Keep inputs that are proved to break the rule."""
+        """Store inputs that provably break the rule."""
         if len(roots):
             proved = self._prover.is_broken(draws, points)
             self._broken_at[roots[proved]] = points[proved]
@@ -248,8 +253,8 @@ def halves(
 ) -> tuple[Float[np.ndarray, "halves inputs"], Float[np.ndarray, "halves inputs"]]:
     """The lower and the upper half of each box, in turn. Together they are the box.
 
-    Of a box that is halved along a category's column, one half leaves this choice out
-    and the other takes it; what lies in between is no input.
+    If a box is halved along a category's column, one half excludes this level and the
+    other fixes it; values in between are not inputs.
     """
     rows = np.arange(len(low))
     middle = 0.5 * (low[rows, axis] + high[rows, axis])
@@ -265,18 +270,18 @@ def leaves(
     high: np.ndarray,
     choices: Choices = (),
 ) -> tuple[Float[np.ndarray, "leaves inputs"], Float[np.ndarray, "leaves inputs"]]:
-    """The boxes that a root was divided into, from how it was.
+    """The boxes that a root was divided into, from its list of splits.
 
     Raises
     ------
     ValueError
-        When the list ends too early or too late, or names no input.
+        When the list is too short or too long, or names an input that does not exist.
     """
     boxes: list[tuple[np.ndarray, np.ndarray]] = []
     stack = [(np.asarray(low, float), np.asarray(high, float))]
     for axis in splits:
         if not stack or not _LEAF <= axis < len(low):
-            raise ValueError("the divisions of a box make no sense")
+            raise ValueError("its splits are not valid")
         box = stack.pop()
         if axis == _LEAF:
             boxes.append(box)
@@ -284,7 +289,7 @@ def leaves(
         lows, highs = halves(box[0][None], box[1][None], np.array([axis]), choices)
         stack += [(lows[1], highs[1]), (lows[0], highs[0])]
     if stack:
-        raise ValueError("the divisions of a box end too early")
+        raise ValueError("its splits end too early")
     lows, highs = zip(*boxes, strict=True)
     return np.stack(lows), np.stack(highs)
 
@@ -294,21 +299,21 @@ def misses(
     low: Float[np.ndarray, "places inputs"],
     high: Float[np.ndarray, "places inputs"],
 ) -> Bool[np.ndarray, " places"]:
-    """Which boxes have no input that the rule speaks of: proved, not guessed.
+    """Which boxes provably have no input to which the rule applies.
 
-    A region that is not a box may leave out all of a box that its bounds meet.
+    A region that is not a box may miss a box that its bounds meet.
     """
-    owner, met = np.arange(len(low)), np.zeros(len(low), bool)
+    owner, is_met = np.arange(len(low)), np.zeros(len(low), bool)
     region, choices = prover.bound.region, prover.choices
     if region.is_box:
-        return met
+        return is_met
     width = np.where(high > low, high - low, 1.0)
     for _ in range(_HALVINGS):
         middle = pick(0.5 * (low + high), choices, high)
-        met[owner[region.contains(middle)]] = True
-        is_open = ~met[owner]
+        is_met[owner[region.contains(middle)]] = True
+        is_open = ~is_met[owner]
         owner, low, high = owner[is_open], low[is_open], high[is_open]
-        if not len(owner) or len(owner) > max(_MOST_PARTS, 4 * len(met)):
+        if not len(owner) or len(owner) > max(_MAX_PARTS, 4 * len(is_met)):
             break
         is_open = ~prover.judge(np.zeros(len(owner), int), low, high).outside
         owner, low, high = owner[is_open], low[is_open], high[is_open]
@@ -321,6 +326,6 @@ def misses(
         low, high, possible = settle_boxes(low, high, choices)
         owner = np.concatenate([owner, owner])[possible]
         low, high = low[possible], high[possible]
-    # What is left over could be anything.
-    met[owner] = True
-    return ~met
+    # Undecided boxes may meet the region.
+    is_met[owner] = True
+    return ~is_met

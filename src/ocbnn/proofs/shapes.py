@@ -1,9 +1,9 @@
-"""How activations bend, and straight lines that provably bound them.
+"""The curvature of activations, and straight lines that provably bound them.
 
-Between its points of inflection an activation bends one way. There a chord lies on one
-side of it and a tangent on the other, whatever the slopes are: so a line of any slope
-can be shifted until it provably bounds the activation, and choosing a good slope is a
-matter of tightness alone, never of truth.
+Between its points of inflection an activation is convex or concave. There a chord lies
+on one side of it and a tangent on the other, whatever the slopes are. So a line of any
+slope can be shifted until it provably bounds the activation, and the choice of slope
+affects only tightness, never soundness.
 """
 
 import dataclasses
@@ -18,31 +18,31 @@ from jaxtyping import Array, Float
 from ocbnn.networks.activations import activation_named
 
 Values = Float[Array, "*shape"]
-# An activation's value at z is taken to be right to this many parts of 1 + |z|, and so
-# is its slope. In double precision both are right to about 1e-15; the tests look.
+# Values and slopes of activations at z are assumed exact up to this share of 1 + |z|.
+# In double precision both are exact to about 1e-15, which the tests check.
 TRUST = 1e-13
-# Places at which an interval is looked at to choose slopes.
-_LOOKS = 9
-# Halvings that look for the place where an activation has a given slope.
+# Places of an interval at which slopes are compared.
+_SAMPLES = 9
+# Bisection steps to find where an activation has a given slope.
 _HALVINGS = 14
 
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """Where an activation bends which way.
+    """Where an activation is convex, concave or straight.
 
     Attributes
     ----------
     name
         The activation.
     breaks
-        Where it changes; each piece lies between two of them.
+        Where that changes; pieces lie between them.
     bends
-        For each piece 1 where convex, -1 where concave, 0 where straight.
+        For each piece, 1 if convex, -1 if concave, 0 if straight.
     steepest
-        No slope is larger.
+        An upper bound on the absolute slope.
     wave
-        The distance at which breaks repeat, with bends in turn; none for most.
+        The distance at which breaks repeat, with alternating bends; None for most.
     """
 
     name: str
@@ -63,9 +63,9 @@ class Shape:
     def pieces(
         self, low: Values, high: Values
     ) -> tuple[Float[Array, "ends *shape"], Float[Array, "pieces *shape"]]:
-        """Ends of the pieces of an interval, and how each bends.
+        """Ends of the pieces of an interval, and each piece's bend.
 
-        A piece that the interval does not reach has both ends in one place.
+        A piece that the interval does not reach has length zero.
         """
         inner = [jnp.full_like(low, at) for at in self.breaks]
         bends = [jnp.full_like(low, bend) for bend in self.bends]
@@ -110,9 +110,9 @@ class Lines(NamedTuple):
     ceiling
         Its value at zero.
     least
-        No value of the activation is smaller.
+        A lower bound on the activation.
     most
-        None is larger.
+        An upper bound on it.
     """
 
     below: Values
@@ -127,13 +127,13 @@ def lines(shape: Shape, low: Values, high: Values) -> Lines:
     """Lines that bound an activation at every real number from `low` to `high`."""
     below, above = _good_slopes(shape, low, high)
     slopes = jnp.stack([below, above, jnp.zeros_like(low)])
-    # All three at once: it is one piece of code that is compiled, not three.
+    # All three at once, so that the code is compiled once instead of three times.
     least, most = jax.vmap(lambda slope: _shifts(shape, slope, low, high))(slopes)
     return Lines(below, least[0], above, most[1], least[2], most[2])
 
 
 def slope_range(shape: Shape, low: Values, high: Values) -> tuple[Values, Values]:
-    """The least and the greatest slope on an interval, or a little beyond."""
+    """Bounds on the slope over an interval, almost tight."""
     if shape.name == "relu":
         return jnp.where(low > 0, 1.0, 0.0), jnp.where(high < 0, 0.0, 1.0)
     # Slopes are monotone on each piece, so the ends of the pieces have the extremes.
@@ -148,20 +148,20 @@ def slope_range(shape: Shape, low: Values, high: Values) -> tuple[Values, Values
 
 
 def _good_slopes(shape: Shape, low: Values, high: Values) -> tuple[Values, Values]:
-    """Slopes of the lines that come closest at the middle of the interval.
+    """Slopes of the lines that are closest at the middle of the interval.
 
-    Of all lines below, the best one at a place supports the convex hull there. The hull
-    is that of a few places, which is near enough.
+    The best line below at a place supports the convex hull there. The hull of a few
+    samples is accurate enough.
     """
     middle, width = 0.5 * (low + high), high - low
-    share = jnp.linspace(0.0, 1.0, _LOOKS, dtype=low.dtype)
-    share = share.reshape(-1, *(1,) * low.ndim)
-    values = shape.function(low[None] + share * width[None])
-    half = _LOOKS // 2
+    shares = jnp.linspace(0.0, 1.0, _SAMPLES, dtype=low.dtype)
+    shares = shares.reshape(-1, *(1,) * low.ndim)
+    values = shape.function(low[None] + shares * width[None])
+    half = _SAMPLES // 2
     left, right = values[: half + 1, None], values[None, half:]
-    # Chords over the middle: places i to the left of it, j to the right, not both on.
-    i = share[: half + 1, None] - 0.5
-    j = share[None, half:] - 0.5
+    # Chords over the middle: from places i on its left to places j on its right.
+    i = shares[: half + 1, None] - 0.5
+    j = shares[None, half:] - 0.5
     run = jnp.where(j - i > 0, j - i, 1.0)
     rise = (right - left) / run
     height = jnp.where(j - i > 0, left - i * rise, values[half][None, None])
@@ -172,14 +172,14 @@ def _good_slopes(shape: Shape, low: Values, high: Values) -> tuple[Values, Value
         flat_heights = heights.reshape(-1, *low.shape)
         rises = jnp.broadcast_to(rise, heights.shape).reshape(-1, *low.shape)
         at = choose(flat_heights, axis=0)[None]
-        found = jnp.take_along_axis(rises, at, axis=0)[0]
-        # On a hair's breadth differences are rounding; the slope there is better.
-        slope = jnp.where(width > 1e-7, found / jnp.where(width > 0, width, 1.0), flat)
+        chosen = jnp.take_along_axis(rises, at, axis=0)[0]
+        # On tiny intervals differences are rounding errors; the slope is better.
+        slope = jnp.where(width > 1e-7, chosen / jnp.where(width > 0, width, 1.0), flat)
         return jnp.clip(slope, -shape.steepest, shape.steepest)
 
     below = best(jnp.where(is_chord, height, jnp.inf), jnp.argmin)
     if shape.name == "relu":
-        below = flat  # Its hull is itself, so a line supports it along a whole side.
+        below = flat  # ReLU is convex, so a line supports it along a whole side.
     above = best(jnp.where(is_chord, height, -jnp.inf), jnp.argmax)
     return below, above
 
@@ -187,7 +187,7 @@ def _good_slopes(shape: Shape, low: Values, high: Values) -> tuple[Values, Value
 def _shifts(
     shape: Shape, slope: Values, low: Values, high: Values
 ) -> tuple[Values, Values]:
-    """The least and the greatest of `activation(z) - slope * z`, or a little beyond."""
+    """Bounds on `activation(z) - slope * z`, almost tight."""
     ends, bends = shape.pieces(low, high)
     starts, stops = ends[:-1], ends[1:]
     tilted = lambda z: shape.function(z) - slope[None] * z
@@ -195,10 +195,14 @@ def _shifts(
     lower = jnp.minimum(at_ends[:-1], at_ends[1:])
     upper = jnp.maximum(at_ends[:-1], at_ends[1:])
     at = _where_slope_is(shape, slope, starts, stops, bends)
-    # What bends up lies above each of its tangents, and a tangent's extremes are at the
-    # ends: true at any place, and tight where the tangent is level.
-    lean = shape.slope(at) - slope[None]
-    height, first, last = tilted(at), lean * (starts - at), lean * (stops - at)
+    # A convex function lies above each of its tangents, whose extremes are at the ends.
+    # This is sound at any place, and tight where the tangent is level.
+    slope_difference = shape.slope(at) - slope[None]
+    height, first, last = (
+        tilted(at),
+        slope_difference * (starts - at),
+        slope_difference * (stops - at),
+    )
     lower = jnp.where(bends > 0, height + jnp.minimum(first, last), lower)
     upper = jnp.where(bends < 0, height + jnp.maximum(first, last), upper)
     margin = 8.0 * TRUST * (1.0 + _largest(low, high)) * (1.0 + jnp.abs(slope))
@@ -217,17 +221,17 @@ def _where_slope_is(
     stops: Float[Array, "pieces *shape"],
     bends: Float[Array, "pieces *shape"],
 ) -> Float[Array, "pieces *shape"]:
-    """About where in each piece the activation has this slope, or comes nearest."""
+    """Roughly where in each piece the activation's slope is closest to this one."""
 
     def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         first, last = ends
         middle = 0.5 * (first + last)
-        # Slopes grow along a piece that bends up, and fall along one that bends down.
+        # Slopes increase along a convex piece, and decrease along a concave one.
         before = (shape.slope(middle) - slope[None]) * bends > 0
         return jnp.where(before, first, middle), jnp.where(before, middle, last)
 
     first, last = jax.lax.fori_loop(0, _HALVINGS, halve, (starts, stops))
-    # At the end of a piece its own slope is the nearest, and the tangent there exact.
+    # If the closest slope is at an end of the piece, return that end exactly.
     place = 0.5 * (first + last)
     place = jnp.where(first == starts, starts, place)
     return jnp.where(last == stops, stops, place)

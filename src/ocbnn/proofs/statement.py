@@ -1,8 +1,8 @@
-"""What it takes to break a rule, written so that bounds can answer it.
+"""How a rule can be broken, in a form that bounds can decide.
 
 A rule is broken at an input of its region where the outputs are forbidden: a union of
-intersections of `f <= 0`. Each `f` is a tree whose affine parts, in outputs and inputs
-together, are taken out: those are bounded tightly, the rest by intervals.
+intersections of `f <= 0`. Affine parts of each tree `f`, in outputs and inputs
+together, are extracted: they are bounded tightly, and the rest by intervals.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ from ocbnn.rules import (
     Slope,
 )
 
-# Slopes of another size are rounded to nothing, or to infinity.
+# Slopes outside of this range are rounded to zero or infinity.
 _LEAST, _MOST = 1e-290, 1e290
 _SlotTerms: TypeAlias = tuple[tuple[Atom, ...], ...]
 
@@ -41,18 +41,18 @@ _SlotTerms: TypeAlias = tuple[tuple[Atom, ...], ...]
 class Statement:
     """How a rule is broken: in which region and by which outputs.
 
-    Slots stand for the functionals first, and then for the slopes. Hashable by value,
-    so that what is compiled for one rule serves another of the same form.
+    Slots number the functionals first, and then the slopes. Hashable by value, so that
+    code compiled for one rule serves others of the same form.
 
     Attributes
     ----------
     region
-        Where the rule speaks, a union of intersections of atoms; everywhere
+        Where the rule applies, a union of intersections of atoms; everywhere
         when it is a box.
     claim
         What is forbidden there.
     slopes
-        An output and an input for each slope that is spoken of.
+        An output and an input for each slope that the rule mentions.
     functionals
         How many slots are functionals.
     choices
@@ -88,7 +88,7 @@ class Table:
         )
 
 
-# One is not at most zero.
+# False everywhere: one is not at most zero.
 _NEVER: Terms = ((Atom(Number(1.0), False),),)
 
 
@@ -97,20 +97,20 @@ def statement_of(
 ) -> tuple[Statement, Table]:
     """How a rule is broken, and the functionals that decide it.
 
-    Where the classes that it forbids are masked, by nothing.
+    If the classes that it forbids are masked, nothing can break it.
     """
     schema = bound.schema
     classes = schema.classes
     outputs = len(schema.outputs if classes is None else classes)
     reader = _Reader(outputs, len(schema.inputs))
-    # Every box that is looked at lies in the region's bounds; more there is to say
-    # only where the region is not all that lies between them.
+    # Every box lies within the region's bounds, so a condition is needed only if the
+    # region does not fill them.
     where = None if bound.region.is_box else bound.region.condition
     region = ((),) if where is None else reader.terms(normal_form(where))
     claim = reader.terms(_NEVER if is_masked else _forbidden(bound))
     slopes, count = tuple(reader.slopes), len(reader.rows)
-    found = Statement(region, claim, slopes, count, schema.choices)
-    return reader.settled(found), reader.table()
+    statement = Statement(region, claim, slopes, count, schema.choices)
+    return reader.settled(statement), reader.table()
 
 
 def _forbidden(bound: BoundRule) -> Terms:
@@ -124,7 +124,7 @@ def _forbidden(bound: BoundRule) -> Terms:
 
 
 class _Reader:
-    """Takes affine parts and slopes out of trees, each once."""
+    """Extracts affine parts and slopes from trees, each once."""
 
     def __init__(self, outputs: int, inputs: int) -> None:
         self._outputs, self._inputs = outputs, inputs
@@ -140,7 +140,7 @@ class _Reader:
     def _read(  # noqa: PLR0911 (one per kind of node)
         self, expr: Expression
     ) -> Expression:
-        form = _rounded(exact_affine(expr, output=0, input=self._outputs))
+        form = _to_double(exact_affine(expr, output=0, input=self._outputs))
         if form is not None and not form.slopes:
             return Number(form.constant)
         if form is not None:
@@ -161,20 +161,22 @@ class _Reader:
     def _slope(self, output: int, expr: Slope, order: int) -> Expression:
         if order > 1:
             raise CertificateError(
-                f"({expr}) is a curvature, and certificates know values and slopes "
-                "only. Check it at points with check_rules()."
+                f"({expr}) is a curvature, and certificates only support values and "
+                "slopes. Check it at points with check_rules()."
             )
         pair = (output, expr.along[0])
         if pair not in self.slopes:
             self.slopes.append(pair)
-        # Counted from the end until it is known how many functionals there are.
+        # Negative until the number of functionals is known; see `settled`.
         return Slot(-1 - self.slopes.index(pair))
 
     def settled(self, found: Statement) -> Statement:
-        """With the slopes' slots after those of the functionals."""
+        """The statement with slots of slopes after those of the functionals."""
         count = len(self.rows)
         place = lambda terms: tuple(
-            tuple(Atom(_placed(atom.expr, count), atom.strict) for atom in term)
+            tuple(
+                Atom(_with_final_slots(atom.expr, count), atom.strict) for atom in term
+            )
             for term in terms
         )
         return dataclasses.replace(
@@ -182,40 +184,42 @@ class _Reader:
         )
 
     def table(self) -> Table:
-        whole = np.zeros((len(self.rows), self._outputs + self._inputs))
-        for row, form in zip(whole, self.rows, strict=True):
+        coefficients = np.zeros((len(self.rows), self._outputs + self._inputs))
+        for row, form in zip(coefficients, self.rows, strict=True):
             for index, slope in form.slopes.items():
                 row[index] = slope
         constant = np.array([form.constant for form in self.rows], float)
-        return Table(whole[:, : self._outputs], whole[:, self._outputs :], constant)
+        return Table(
+            coefficients[:, : self._outputs], coefficients[:, self._outputs :], constant
+        )
 
 
-def _rounded(form: Affine | None) -> Affine | None:
-    """In double precision, where no more is lost than bounds allow for.
+def _to_double(form: Affine | None) -> Affine | None:
+    """The form in double precision, or None if bounds do not cover the rounding.
 
-    A constant by itself must be right to the last digit. One that is added to something
-    may be rounded, and so may slopes, unless nothing would be left of them.
+    A constant by itself must be exact. A constant that is added to something may be
+    rounded, and so may slopes, unless they would underflow or overflow.
     """
     if form is None:
         return None
     sizes = [abs(slope) for slope in form.slopes.values()]
     if any(not _LEAST < size < _MOST for size in sizes) or abs(form.constant) > _MOST:
         return None
-    found = Affine(
+    rounded = Affine(
         {index: float(slope) for index, slope in form.slopes.items()},
         float(form.constant),
     )
-    is_exact = Fraction(found.constant) == form.constant
-    return found if form.slopes or is_exact else None
+    is_exact = Fraction(rounded.constant) == form.constant
+    return rounded if form.slopes or is_exact else None
 
 
-def _placed(expr: Expression, count: int) -> Expression:
-    def moved(part: Expression) -> Expression:
+def _with_final_slots(expr: Expression, count: int) -> Expression:
+    def renumbered(part: Expression) -> Expression:
         if isinstance(part, Slot) and part.place < 0:
             return Slot(count - 1 - part.place)
         return part
 
-    return replaced(expr, moved)
+    return replaced(expr, renumbered)
 
 
 def ranges(terms: _SlotTerms, slots: list[Interval]) -> list[list[Interval]]:

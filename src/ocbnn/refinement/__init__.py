@@ -1,1 +1,1 @@
-"""Rules held whatever it takes: refinement round by round, and hard rules."""
+"""Enforcing rules: refinement in rounds, and hard rules."""

@@ -1,4 +1,4 @@
-"""Hard rules: data they refuse, draws that keep them, and what these may answer."""
+"""Hard rules: rows that contradict them, draws that keep them, and predictions."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -30,18 +30,18 @@ from ocbnn.rules import BoundRule
 
 Answers: TypeAlias = Predictive | ConstrainedPredictive
 
-# Inputs of each region at which draws are judged, besides those that are searched for.
+# Inputs of each region at which draws are checked, besides the worst ones found.
 LOOKED_AT = 4096
 _KEY = 20190502
 
 
 def hard_rules(bounds: Iterable[BoundRule]) -> tuple[BoundRule, ...]:
-    """Those that are held without exception."""
+    """The rules that are held without exception."""
     return tuple(bound for bound in bounds if bound.rule.held == "hard")
 
 
 def kept_rules(bounds: Iterable[BoundRule]) -> tuple[BoundRule, ...]:
-    """Those that no prediction may break: firm and hard ones, none about slopes."""
+    """The rules that no prediction may break: firm and hard ones, not about slopes."""
     return tuple(b for b in bounds if b.rule.held != "soft" and not b.slopes)
 
 
@@ -50,7 +50,7 @@ def refuse_rows(
     blocks: Iterable[tuple[int, np.ndarray, np.ndarray]],
     names: RowNames | None,
 ) -> None:
-    """Refuse data that hard rules say cannot be.
+    """Refuse rows that contradict hard rules.
 
     Parameters
     ----------
@@ -60,27 +60,27 @@ def refuse_rows(
         The number of a first row, and inputs and outputs (or class numbers)
         from there on.
     names
-        What rows are called; None where they are counted from 0.
+        Names of the rows; None if they are counted from 0.
     """
     hard = [bound for bound in hard_rules(bounds) if not bound.slopes]
     if not hard:
         return
-    wrong: dict[str, list[int]] = {bound.name: [] for bound in hard}
+    broken_rows: dict[str, list[int]] = {bound.name: [] for bound in hard}
     total = 0
     for start, X, Y in blocks:
         total += len(X)
         for bound in hard:
             rows = np.flatnonzero(~bound.holds(X, Y)) + start
-            wrong[bound.name] += rows.tolist()
+            broken_rows[bound.name] += rows.tolist()
     for bound in hard:
-        rows = wrong[bound.name]
+        rows = broken_rows[bound.name]
         if rows:
-            called = [row if names is None else names[row] for row in rows]
-            counted = " (counted from 0)" if names is None else ""
+            row_names = [row if names is None else names[row] for row in rows]
+            suffix = " (counted from 0)" if names is None else ""
             raise DataError(
                 f"{len(rows)} of {total} rows break the hard rule {bound.name!r}, "
-                f"which says that no output can: row {listing(called, 5)}{counted}. "
-                "Mend these rows or the rule, or let it have exceptions: strength=firm."
+                f"which allows no exceptions: row {listing(row_names, 5)}{suffix}. "
+                "Correct these rows or the rule, or write strength=firm."
             )
 
 
@@ -92,7 +92,7 @@ def hold(
     *,
     priced: bool = True,
 ) -> tuple[HardRuleRecord | None, np.ndarray]:
-    """Which draws keep the hard rules: what was found, and their numbers.
+    """Which draws keep the hard rules: a record, and the numbers of those draws.
 
     Parameters
     ----------
@@ -101,17 +101,17 @@ def hold(
     positions
         Every draw from it.
     predictive
-        What they say.
+        Their function values.
     X
         Data rows, at which draws must keep the rules, too.
     priced
-        Whether draws have paid for breaking them, which weights then undo. Draws that
-        were projected have not.
+        Whether the target of the draws had penalties for these rules, which weights
+        then undo. Projected draws had none.
 
     Raises
     ------
     InferenceError
-        When too few draws remain to stand for a posterior.
+        When too few draws remain to represent a posterior.
     """
     terms = [term for term in target.rules if term.bound.rule.held == "hard"]
     size = predictive.size
@@ -123,16 +123,16 @@ def hold(
         xs = _inputs(X, term, key)
         worst = find_worst(predictive, term, key, rows=X)
         holds = ~(draws_broken_at(predictive, term, xs).any(axis=1) | worst.broken)
-        # A masked class needs no draw's consent, and its density stays in the prior.
-        way = "conditioned" if term.bound.claim.allowed is None else "masked"
-        if way == "conditioned":
+        # Masking a class excludes no draw, so the rule's penalty needs no undoing.
+        treatment = "conditioned" if term.bound.claim.allowed is None else "masked"
+        if treatment == "conditioned":
             keeps &= holds
         entries.append(
-            HardRuleEntry(term.bound.name, way, float(holds.mean()), len(xs))
+            HardRuleEntry(term.bound.name, treatment, float(holds.mean()), len(xs))
         )
-    if priced and any(rule.way == "conditioned" for rule in entries):
+    if priced and any(entry.way == "conditioned" for entry in entries):
         parts = log_parts(target, positions)
-        log_g = sum(parts[f"rule {rule.rule!r}"] for rule in entries) + log_g
+        log_g = sum(parts[f"rule {entry.rule!r}"] for entry in entries) + log_g
     conditioned = condition(keeps, log_g)
     record = HardRuleRecord(
         tuple(entries),
@@ -150,17 +150,17 @@ def hold(
 def answering(
     rules: Iterable[BoundRule], predictive: Predictive, kept: np.ndarray
 ) -> Answers:
-    """What people's questions are answered with; draws as they are without hard rules.
+    """What predictions come from: all draws, or those that keep the hard rules.
 
-    Rules about slopes choose the draws, and have no say in single values.
+    Rules about slopes select draws, but do not constrain single values.
     """
     hard = hard_rules(rules)
     if not hard:
         return predictive
-    chosen = jax.tree.map(lambda leaf: leaf[kept], predictive.draws)
-    inner = dataclasses.replace(predictive, draws=chosen)
-    values = tuple(bound for bound in hard if not bound.slopes)
-    return ConstrainedPredictive(inner, values) if values else inner
+    kept_draws = jax.tree.map(lambda leaf: leaf[kept], predictive.draws)
+    inner = dataclasses.replace(predictive, draws=kept_draws)
+    value_rules = tuple(bound for bound in hard if not bound.slopes)
+    return ConstrainedPredictive(inner, value_rules) if value_rules else inner
 
 
 def _keys(count: int) -> Any:
@@ -177,12 +177,12 @@ def _refuse_few(record: HardRuleRecord, conditioned: ConditionedDraws) -> None:
     if not too_few(conditioned, record.holding, record.draws):
         return
     shares = listing(f"{r.share:.1%} keep {r.rule!r}" for r in record.rules)
-    sentence = (
-        f"too few draws keep the hard rules to stand for a posterior: {record.holding} "
-        f"of {record.draws}, as good as {record.ess:.1f} of equal weight. Needed are "
-        f"{LEAST_DRAWS}, as good as {LEAST_ESS:g} (half of the draws, where there are "
-        f"fewer than 40). Of the draws {shares}. Give the rules more points "
-        "(points=200), draw more, refine the fit, or write strength=firm; if hardly "
-        "any draw comes near, fit that and "
+    message = (
+        "too few draws keep the hard rules to represent a posterior: "
+        f"{record.holding} of {record.draws}, worth {record.ess:.1f} of equal weight. "
+        f"At least {LEAST_DRAWS}, worth {LEAST_ESS:g}, are needed (or half of the "
+        f"draws, if there are fewer than 40). Of the draws, {shares}. Give the rules "
+        "more points (points=200), draw more, refine the fit, or write strength=firm; "
+        "if hardly any draw comes close, fit with strength=firm and "
     )
-    raise InferenceError(Sentence(sentence, Kind.ASK_CONFLICTS, "."))
+    raise InferenceError(Sentence(message, Kind.ASK_CONFLICTS, "."))

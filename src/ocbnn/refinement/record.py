@@ -1,4 +1,4 @@
-"""What a refinement did, run by run, and how each rule stood after each."""
+"""What a refinement did, run by run, and how well each rule held after each run."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -11,25 +11,25 @@ from ocbnn.errors import InferenceWarning, StorageError
 
 @dataclasses.dataclass(frozen=True)
 class RuleRound:
-    """How one rule stood after a run.
+    """How well one rule held after a run.
 
     Attributes
     ----------
     rule
         Its name.
     held
-        Share of draws that no search and no test point caught breaking it.
+        Share of draws for which neither the search nor a test point found a violation.
     at_points
-        Share of draws that break it where it was felt.
+        Share of draws that break it at the points where the density evaluates it.
     worst
-        The least slack of all draws, in natural sizes; below zero: broken.
+        The least slack of all draws, in natural sizes; below zero if broken.
     slack
-        That of every draw at its worst input: 5 %, 50 % and 95 % quantiles.
+        Slack of the draws at their worst inputs: 5 %, 50 % and 95 % quantiles.
     strength
-        What the rule weighed in this run, at each point where a weight is left out;
-        γ of the paper's indicator.
+        The rule's weight in this run, per point if it was given no weight; γ of the
+        paper's indicator.
     added
-        How many points were found and added for the next run.
+        How many points were added for the next run.
     """
 
     rule: str
@@ -48,15 +48,15 @@ class Round:
     Attributes
     ----------
     is_full
-        Whether it was run as long as the plan says; others are shorter.
+        Whether it was as long as the plan says; other runs are shorter.
     draws
         How many draws were searched.
     error
-        On the training rows: root mean squared, or the share of wrong classes.
+        Error on the training rows: root mean squared, or the share of wrong classes.
     seconds
-        Of the run and the search together.
+        Time of the run and the search together.
     rules
-        How each refined rule stood.
+        How well each refined rule held.
     """
 
     is_full: bool
@@ -67,7 +67,7 @@ class Round:
 
     @property
     def held(self) -> float:
-        """The share of draws that hold the rule that is broken most."""
+        """The share of draws that keep the rule that is broken most often."""
         return min(rule.held for rule in self.rules)
 
     @property
@@ -85,7 +85,7 @@ class Round:
 
 @dataclasses.dataclass(frozen=True)
 class RefinementRecord:
-    """What a refinement did: one entry for each run, the first with the rules as given.
+    """What a refinement did, one entry for each run. The first has the rules as given.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class RefinementRecord:
         Raises
         ------
         StorageError
-            When something is missing or of another kind.
+            When a value is missing or has the wrong type.
         """
         try:
             rounds = tuple(_round(entry) for entry in document["rounds"])
@@ -192,15 +192,16 @@ def _round(entry: Mapping[str, Any]) -> Round:
 
 
 def warn_if_unmet(record: RefinementRecord) -> None:
-    """Tell that a rule is still broken by more draws than may."""
+    """Warn if more draws than the target allows still break a rule."""
     if record.is_met:
         return
     worst = min(record.after.rules, key=lambda rule: rule.held)
     warn(
         f"after {len(record.rounds) - 1} rounds of refinement, rule {worst.rule!r} is "
-        f"still broken somewhere by {1 - worst.held:.1%} of the draws (by "
-        f"{1 - record.before.rules[0].held:.1%} before any), and {record.target:.1%} "
-        'were allowed. Write strength="firm" if it is not, give it more rounds, '
-        "refine=10, or look at its worst inputs: the data may contradict it.",
+        f"still broken somewhere by {1 - worst.held:.1%} of the draws "
+        f"({1 - record.before.rules[0].held:.1%} before refinement); at most "
+        f'{record.target:.1%} are allowed. Write strength="firm" if it is not, allow '
+        "more rounds, refine=10, or look at its worst inputs: the data may contradict "
+        "it.",
         InferenceWarning,
     )

@@ -34,16 +34,16 @@ from ocbnn.refinement.settings import Refinement, as_refinement
 
 # Steps uphill before a chain continues.
 _CLIMB = 300
-# Draws that are searched, after a short run and after the last.
-_SOME, _MANY = 500, 2000
-# A short run has this share of the moves, but no fewer than so many.
-_SHORTER, _LEAST_WARMUP, _LEAST_DRAWS = 4, 100, 100
-# Training rows that the error is measured on.
-_MOST_ROWS = 10_000
+# How many draws are searched after a short run, and after a full one.
+_SHORT_RUN_DRAWS, _FULL_RUN_DRAWS = 500, 2000
+# A short run has one in so many of the plan's moves, but at least these.
+_SHORTER_BY, _LEAST_WARMUP, _LEAST_DRAWS = 4, 100, 100
+# Training rows on which the error is measured.
+_MAX_ROWS = 10_000
 
 
 class Run(NamedTuple):
-    """What draws from targets, which rows are looked at, and how it is done.
+    """How to draw from a target, and the training rows.
 
     Attributes
     ----------
@@ -51,10 +51,8 @@ class Run(NamedTuple):
         The algorithm and its settings.
     data
         Inputs, and outputs or class numbers.
-    progress
-        As an estimator takes it, like what follows.
-    devices
-        Where.
+    progress, devices
+        As an estimator takes them.
     checkpoint
         A folder to save runs in.
     """
@@ -66,16 +64,16 @@ class Run(NamedTuple):
     checkpoint: str | Path | None = None
 
     def draw(
-        self, target: Target, key: RandomKey, plan: Plan | None = None, **others: Any
+        self, target: Target, key: RandomKey, plan: Plan | None = None, **overrides: Any
     ) -> Draws:
-        """Run the plan or another one, with other settings where they are given."""
-        usual = {"progress": self.progress, "devices": self.devices}
-        settings = {**usual, "checkpoint": self.checkpoint, **others}
+        """Run the plan or another one, with settings overridden where given."""
+        defaults = {"progress": self.progress, "devices": self.devices}
+        settings = {**defaults, "checkpoint": self.checkpoint, **overrides}
         return sample(plan or self.plan, target, key, **settings)
 
 
 class FitDraws(NamedTuple):
-    """A target, draws from it and their numbers, and what a refinement found."""
+    """A target, draws from it and their numbers, and the record of a refinement."""
 
     target: Target
     draws: Draws
@@ -84,7 +82,7 @@ class FitDraws(NamedTuple):
 
 
 def fit_draws(target: Target, run: Run, key: RandomKey, refine: object) -> FitDraws:
-    """Draw from a target; in several rounds, where `refine` or rules ask for that."""
+    """Draw from a target, in several rounds if `refine` or a rule asks for that."""
     refinement = as_refinement(refine, tuple(term.bound for term in target.rules))
     record = None
     if refinement is None:
@@ -107,84 +105,90 @@ def refine_fit(
     target
         The log density.
     run
-        What draws from it.
+        How to draw from it.
     refinement
         How to refine.
     key
-        Decides every random number.
+        Determines every random number.
     explicit
-        Whether a person asked for it: then soft rules get points, too.
+        Whether the user asked for refinement; if so, soft rules get points, too.
     """
-    key_room, key_run, key_look = jax.random.split(key, 3)
+    key_room, key_run, key_search = jax.random.split(key, 3)
     target = with_rooms(target, refinement, key_room, explicit)
-    plan, short = run.plan, shorter(run.plan)
-    is_full, spent, starts, drawn_from = short is None, 0, None, target
+    plan, short_plan = run.plan, shorter(run.plan)
+    is_full, rounds_done, starts, sampled_target = short_plan is None, 0, None, target
     draws: Draws | None = None
     rounds: list[Round] = []
-    broken_before: dict[str, float] = {}
+    earlier_shares: dict[str, float] = {}
     while True:
-        number, started = len(rounds), time.monotonic()
-        asked_now = plan if is_full or short is None else short
-        now = _continued(asked_now, starts)
-        key_here = jax.random.fold_in(key_run, number)
+        index, started = len(rounds), time.monotonic()
+        length_plan = plan if is_full or short_plan is None else short_plan
+        round_plan = _without_ascent(length_plan, starts)
+        key_draw = jax.random.fold_in(key_run, index)
         try:
-            new = _run(target, now, key_here, number, starts, run)
+            new = _run(target, round_plan, key_draw, index, starts, run)
         except KeyboardInterrupt:
             if draws is None:
                 raise
-            # Stopped before this run had draws: those of the last one are kept.
-            target, draws = drawn_from, dataclasses.replace(draws, interrupted=True)
+            # This run has no draws yet, so those of the previous run are kept.
+            target, draws = sampled_target, dataclasses.replace(draws, interrupted=True)
             break
-        draws, starts = new, _ends(new, plan)
+        draws, starts = new, _final_positions(new, plan)
         predictive = predict_with(target, draws, run.devices)
-        key_now = jax.random.fold_in(key_look, number)
-        most = _MANY if is_full else _SOME
-        looks = search_rules(target, predictive, run.data[0], refinement, key_now, most)
-        if is_met(looks, refinement) and not draws.interrupted:
-            # Too good to be true, perhaps.
-            harder = dataclasses.replace(
+        key_round = jax.random.fold_in(key_search, index)
+        max_draws = _FULL_RUN_DRAWS if is_full else _SHORT_RUN_DRAWS
+        searches = search_rules(
+            target, predictive, run.data[0], refinement, key_round, max_draws
+        )
+        if is_met(searches, refinement) and not draws.interrupted:
+            # The search may have missed violations, so a longer one must agree.
+            thorough = dataclasses.replace(
                 refinement, starts=2 * refinement.starts, steps=2 * refinement.steps
             )
-            key_harder = jax.random.fold_in(key_now, 1)
-            looks = search_rules(
-                target, predictive, run.data[0], harder, key_harder, most
+            key_check = jax.random.fold_in(key_round, 1)
+            searches = search_rules(
+                target, predictive, run.data[0], thorough, key_check, max_draws
             )
-        met = is_met(looks, refinement)
-        is_last = draws.interrupted or (is_full and (met or spent >= refinement.rounds))
-        added, drawn_from = {}, target
-        if not (is_last or met) and spent < refinement.rounds:
-            target, added = with_points(target, looks, refinement, spent, broken_before)
-            spent += 1
+        target_met = is_met(searches, refinement)
+        is_last = draws.interrupted or (
+            is_full and (target_met or rounds_done >= refinement.rounds)
+        )
+        added, sampled_target = {}, target
+        if not (is_last or target_met) and rounds_done < refinement.rounds:
+            target, added = with_points(
+                target, searches, refinement, rounds_done, earlier_shares
+            )
+            rounds_done += 1
         seconds = time.monotonic() - started
         error = _error(target, predictive, *run.data)
-        rounds.append(_written(looks, added, is_full, error, seconds))
-        _tell(run.progress, number, rounds[-1])
+        rounds.append(_to_round(searches, added, is_full, error, seconds))
+        _report_round(run.progress, index, rounds[-1])
         if is_last:
             break
-        is_full = is_full or met or spent >= refinement.rounds
-    record = RefinementRecord(refinement.target, _error_is(target), (*rounds,))
+        is_full = is_full or target_met or rounds_done >= refinement.rounds
+    record = RefinementRecord(refinement.target, _error_name(target), (*rounds,))
     return target, draws, record
 
 
 def shorter(plan: Plan) -> Plan | None:
-    """A plan for the runs before the last; None where a run cannot be cut short."""
+    """A plan for the runs before the last; None if a run cannot be shortened."""
     if isinstance(plan, WarmStart):
-        cut = shorter(plan.sampler)
-        return None if cut is None else dataclasses.replace(plan, sampler=cut)
+        short = shorter(plan.sampler)
+        return None if short is None else dataclasses.replace(plan, sampler=short)
     if not plan.is_chain:
         return None
     return dataclasses.replace(
         plan,
-        warmup=min(plan.warmup, max(_LEAST_WARMUP, plan.warmup // _SHORTER)),
-        draws=min(plan.draws, max(_LEAST_DRAWS, plan.draws // _SHORTER)),
+        warmup=min(plan.warmup, max(_LEAST_WARMUP, plan.warmup // _SHORTER_BY)),
+        draws=min(plan.draws, max(_LEAST_DRAWS, plan.draws // _SHORTER_BY)),
     )
 
 
-def _continued(plan: Plan, starts: Position | None) -> Plan:
-    """A plan that need not climb, where there is something to continue from.
+def _without_ascent(plan: Plan, starts: Position | None) -> Plan:
+    """The plan without its ascent, if there are positions to continue from.
 
-    The last run, too, continues: what was found says where the chains so far break a
-    rule, and chains that began elsewhere would break it elsewhere.
+    The last run continues as well: points were added where these chains break a rule,
+    and chains that started elsewhere would break it elsewhere.
     """
     if isinstance(plan, WarmStart) and starts is not None:
         return plan.sampler
@@ -195,34 +199,34 @@ def _run(
     target: Target,
     plan: Plan,
     key: RandomKey,
-    number: int,
+    index: int,
     starts: Position | None,
     run: Run,
 ) -> Draws:
-    """One run, from where the chains of the last one have ended."""
+    """One run, from the final positions of the previous run's chains."""
     if starts is not None and can_start(plan, target):
-        # Where a chain has ended, a rule may now be a cliff.
+        # Where a chain ended, new points may have made a penalty steep.
         starts = climbed(target, starts, jnp.asarray(_CLIMB))
     else:
         starts = None
     folder = None
     if run.checkpoint is not None:
-        folder = Path(run.checkpoint) / f"run-{number}"
-    label = f"{plan.label}, {_run_name(number)}"
+        folder = Path(run.checkpoint) / f"run-{index}"
+    label = f"{plan.label}, {_run_name(index)}"
     return run.draw(
         target, key, plan=plan, label=label, checkpoint=folder, starts=starts
     )
 
 
-def _ends(draws: Draws, plan: Plan) -> Position | None:
-    """Where each chain has ended, for the next run to continue from."""
+def _final_positions(draws: Draws, plan: Plan) -> Position | None:
+    """The final position of each chain, for the next run to continue from."""
     if not plan.is_chain or draws.chains != plan.chains:
         return None
-    return jax.tree.map(lambda a: a[:, -1], draws.positions)
+    return jax.tree.map(lambda leaf: leaf[:, -1], draws.positions)
 
 
-def _written(
-    looks: list[RuleSearch],
+def _to_round(
+    searches: list[RuleSearch],
     added: dict[str, int],
     is_full: bool,
     error: float,
@@ -230,17 +234,17 @@ def _written(
 ) -> Round:
     rules = tuple(
         RuleRound(
-            rule=look.term.bound.name,
-            held=1.0 - look.share_broken,
-            at_points=look.at_points,
-            worst=float(look.worst.slack.min()),
-            slack=_quantiles(look.worst.slack),
-            strength=float(look.term.law.weight),
-            added=added.get(look.term.bound.name, 0),
+            rule=search.term.bound.name,
+            held=1.0 - search.share_broken,
+            at_points=search.at_points,
+            worst=float(search.worst.slack.min()),
+            slack=_quantiles(search.worst.slack),
+            strength=float(search.term.law.weight),
+            added=added.get(search.term.bound.name, 0),
         )
-        for look in looks
+        for search in searches
     )
-    return Round(is_full, len(looks[0].broken), error, seconds, rules)
+    return Round(is_full, len(searches[0].broken), error, seconds, rules)
 
 
 def _quantiles(slack: Float[np.ndarray, " draws"]) -> tuple[float, float, float]:
@@ -251,8 +255,8 @@ def _quantiles(slack: Float[np.ndarray, " draws"]) -> tuple[float, float, float]
 def _error(
     target: Target, predictive: Predictive, X: np.ndarray, Y: np.ndarray
 ) -> float:
-    """The training error of draws."""
-    X, Y = X[:_MOST_ROWS], Y[:_MOST_ROWS]
+    """The training error of the draws' predictions."""
+    X, Y = X[:_MAX_ROWS], Y[:_MAX_ROWS]
     if isinstance(target.likelihood, Categorical):
         rules = kept_rules(term.bound for term in target.rules)
         predicted = feasible_classes(rules, X, predictive.probabilities(X))
@@ -260,17 +264,17 @@ def _error(
     return rmse(predictive.mean_and_sd(X)[0], Y)
 
 
-def _error_is(target: Target) -> str:
+def _error_name(target: Target) -> str:
     if isinstance(target.likelihood, Categorical):
         return "the share of wrong classes"
     return "the root mean squared error"
 
 
-def _run_name(number: int) -> str:
-    return f"run {number + 1}"
+def _run_name(index: int) -> str:
+    return f"run {index + 1}"
 
 
-def _tell(progress: object, number: int, run: Round) -> None:
+def _report_round(progress: object, index: int, result: Round) -> None:
     with make_reporter(progress if is_first() else False) as reporter:
-        reporter.begin(_run_name(number), None)
-        reporter.finish(f"{run} ({run.seconds:.1f} s)")
+        reporter.begin(_run_name(index), None)
+        reporter.finish(f"{result} ({result.seconds:.1f} s)")

@@ -16,12 +16,12 @@ from ocbnn.refinement.settings import Refinement
 
 
 class RuleSearch(NamedTuple):
-    """What was found about one rule in the draws of a run."""
+    """What a search found out about one rule in the draws of a run."""
 
     term: RuleTerm
     worst: Worst
     broken: Bool[np.ndarray, " draws"]  # by the search or at a test point
-    at_points: float  # share of draws that break it where it was felt
+    at_points: float  # share of draws that break it at its own points
 
     @property
     def share_broken(self) -> float:
@@ -35,32 +35,32 @@ def search_rules(
     X: np.ndarray,
     refinement: Refinement,
     key: RandomKey,
-    most: int,
+    max_draws: int,
 ) -> list[RuleSearch]:
     """Search the region of every rule that has room for points."""
-    looks = []
-    for number, term in enumerate(target.rules):
+    searches = []
+    for index, term in enumerate(target.rules):
         if not term.found:
             continue
-        key_search, key_test = jax.random.split(jax.random.fold_in(key, number))
+        key_search, key_test = jax.random.split(jax.random.fold_in(key, index))
         worst = find_worst(
             predictive,
             term,
             key_search,
             starts=refinement.starts,
             steps=refinement.steps,
-            most=most,
+            most=max_draws,
             rows=X,
         )
-        tests = term.many(key_test, refinement.test_points)
-        at_tests = draws_broken_at(predictive, term, tests, most).any(axis=1)
+        test_points = term.many(key_test, refinement.test_points)
+        at_tests = draws_broken_at(predictive, term, test_points, max_draws).any(axis=1)
         places = term.places
-        at_points = draws_broken_at(predictive, term, places, most).any(axis=1)
+        at_points = draws_broken_at(predictive, term, places, max_draws).any(axis=1)
         broken = worst.broken | at_tests | at_points
-        looks.append(RuleSearch(term, worst, broken, float(at_points.mean())))
-    return looks
+        searches.append(RuleSearch(term, worst, broken, float(at_points.mean())))
+    return searches
 
 
-def is_met(looks: list[RuleSearch], refinement: Refinement) -> bool:
-    """Whether no rule is broken by more draws than may."""
-    return all(look.share_broken <= refinement.target for look in looks)
+def is_met(searches: list[RuleSearch], refinement: Refinement) -> bool:
+    """Whether no rule is broken by more draws than the target allows."""
+    return all(search.share_broken <= refinement.target for search in searches)

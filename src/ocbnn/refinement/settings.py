@@ -1,16 +1,16 @@
-"""What `fit(refine=...)` asks for, and which rules ask for it themselves."""
+"""What `fit(refine=...)` means, and which rules are refined without it."""
 
 import dataclasses
 
 from ocbnn.errors import SettingError
 from ocbnn.rules import BoundRule
 
-_WHOLE = ("rounds", "starts", "steps", "test_points")
+_COUNTS = ("rounds", "starts", "steps", "test_points")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Refinement:
-    """How rules are refined: searched for violations, and felt where there are any.
+    """How rules are refined: by a search for violations and new points there.
 
     Attributes
     ----------
@@ -19,14 +19,14 @@ class Refinement:
     target
         The share of draws that may break a rule in the end.
     points
-        Room for found points, for every rule; None: as many as the rule has of
-        its own, and at least 10 for each input; 50 where points do not walk.
+        Room for added points, for every rule. None means as many as the rule has of
+        its own, and at least 10 for each input, or 50 if points do not walk.
     starts
-        From how many places every draw's worst input is searched.
+        From how many inputs the search for every draw's worst input starts.
     steps
-        How many steps from each of them.
+        How many steps it takes from each of them.
     test_points
-        Fresh points of the region that are looked at besides.
+        How many fresh points of the region are checked as well.
     """
 
     rounds: int = 10
@@ -37,10 +37,10 @@ class Refinement:
     test_points: int = 1000
 
     def __post_init__(self) -> None:
-        for name in (*_WHOLE, *(() if self.points is None else ("points",))):
+        for name in (*_COUNTS, *(() if self.points is None else ("points",))):
             value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if not whole or value < 1:
+            is_integer = isinstance(value, int) and not isinstance(value, bool)
+            if not is_integer or value < 1:
                 raise SettingError(
                     f"Refinement({name}=...) must be a whole number above zero, got "
                     f"{value!r}. Write Refinement({name}={_EXAMPLES[name]})."
@@ -64,12 +64,12 @@ _EXAMPLES = {
 def as_refinement(refine: object, rules: tuple[BoundRule, ...]) -> Refinement | None:
     """The refinement that `fit(refine=...)` asks for; None when there is none.
 
-    Left out, firm and hard rules ask for one.
+    If it is left out, firm and hard rules are refined.
 
     Raises
     ------
     SettingError
-        When it is something else, or there is no rule to refine.
+        When it is anything else, or there is no rule to refine.
     """
     if refine is False:
         return None
@@ -89,15 +89,15 @@ def as_refinement(refine: object, rules: tuple[BoundRule, ...]) -> Refinement | 
     if not any(bound.is_checkable for bound in rules):
         raise SettingError(
             "refine looks for inputs at which rules are broken, and no rule of this "
-            "model can be. Add a rule, or leave refine out."
+            "model can be broken. Add a rule, or leave refine out."
         )
     return refinement
 
 
 def is_strict(bound: BoundRule) -> bool:
-    """Whether a rule is to be held whatever it takes: firm or hard.
+    """Whether draws must keep a rule: it is firm or hard.
 
-    A class that a hard rule forbids is masked, which takes nothing.
+    A class that a hard rule forbids is masked, which needs no refinement.
     """
     is_masked = bound.rule.held == "hard" and bound.schema.is_classification
     return bound.rule.held != "soft" and bound.is_checkable and not is_masked

@@ -1,1 +1,1 @@
-"""A fitted model on disk: written whole, and read back as it was."""
+"""A fitted model on disk: written completely, and read back unchanged."""

@@ -1,4 +1,4 @@
-"""A fitted model from a bundle, ready to predict as it did."""
+"""A fitted model from a bundle, with the same predictions as before."""
 
 import dataclasses
 import re
@@ -30,11 +30,11 @@ from ocbnn.saving.terms import read_term, take
 from ocbnn.saving.writing import leaf_names
 from ocbnn.storage import Bundle, from_plain
 
-_MOST_NAME = 5000
+_MAX_NAME = 5000
 _DTYPE = re.compile(r"[<>|=][biufUO]\d*")
 
 
-# Makes the log density of names, rules, their terms, data, units and a batch size.
+# Makes the log density from names, rules, their terms, data, units and a batch size.
 Assemble: TypeAlias = Callable[..., Target]
 
 
@@ -46,16 +46,16 @@ def read_model(
     Parameters
     ----------
     bundle
-        What was read from disk.
+        The content of the file.
     settings
-        Those of the estimator that fitted it.
+        The settings of the estimator that fitted it.
     assemble
-        What makes the log density of that estimator.
+        The function that makes the log density of this estimator.
 
     Raises
     ------
     StorageError
-        When something in it cannot be.
+        When a value in it is not valid.
     """
     document, arrays = bundle.document, bundle.arrays
     schema, given = _schema(_part(document, "schema"), settings, document["estimator"])
@@ -64,7 +64,7 @@ def read_model(
     choice = _choice(document, settings)
     units = _units(document, arrays, schema)
     terms = _terms(document["rules"], rules, arrays, units)
-    # Some rows of a file say nothing about the likelihood of all of them.
+    # A sample of rows in a file does not give the likelihood of all of them.
     data = None if rows is None or rows.stored is not None else (rows.X, rows.Y)
     target = assemble(schema, rules, terms, data, units, choice.batch_size)
     draws = _draws(target, choice.plan, _part(document, "draws"), arrays)
@@ -91,10 +91,10 @@ def read_model(
 
 
 def _refinement(document: dict[str, Any]) -> RefinementRecord | None:
-    said = document["refinement"]
-    if said is None:
+    entry = document["refinement"]
+    if entry is None:
         return None
-    return RefinementRecord.from_dict(from_plain(said, "refinement"))
+    return RefinementRecord.from_dict(from_plain(entry, "refinement"))
 
 
 def _projection(
@@ -103,19 +103,19 @@ def _projection(
     document: dict[str, Any],
     arrays: Mapping[str, np.ndarray],
 ) -> tuple[ProjectionRecord | None, Position | None]:
-    """What a projection did, and positions before it; older files say nothing."""
-    said = document.get("projection")
-    if said is None:
+    """The record of a projection, and positions before it; older files have none."""
+    entry = document.get("projection")
+    if entry is None:
         return None, None
-    record = ProjectionRecord.from_dict(from_plain(said, "projection"))
+    record = ProjectionRecord.from_dict(from_plain(entry, "projection"))
     shapes = target.shapes().weights
-    specs, pattern = jax.tree.flatten(shapes)
-    lead = draws.chains, draws.draws
+    specs, structure = jax.tree.flatten(shapes)
+    by_draw = draws.chains, draws.draws
     leaves = [
-        take(arrays, f"free/{name}", (*lead, *spec.shape))
+        take(arrays, f"free/{name}", (*by_draw, *spec.shape))
         for name, spec in zip(leaf_names(shapes), specs, strict=True)
     ]
-    weights = jax.tree.unflatten(pattern, leaves)
+    weights = jax.tree.unflatten(structure, leaves)
     return record, draws.positions._replace(weights=weights)
 
 
@@ -127,7 +127,7 @@ def _part(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def read_flag(document: dict[str, Any], name: str) -> bool:
-    """What a document says is true or false."""
+    """A value of a document that must be true or false."""
     if type(document[name]) is not bool:
         raise StorageError(f"{name!r} must be true or false.")
     return document[name]
@@ -136,16 +136,16 @@ def read_flag(document: dict[str, Any], name: str) -> bool:
 def read_settings(
     document: dict[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> dict[str, Any]:
-    """The settings of the estimator, those that were left out excepted."""
+    """The settings of the estimator, except for those that were left out."""
 
-    def rule(said: Any) -> Rule:
-        made = parse_rule(said["text"])
-        if "points" not in said:
-            return made
-        return dataclasses.replace(made, sampler=arrays[said["points"]])
+    def rule(entry: Any) -> Rule:
+        rule = parse_rule(entry["text"])
+        if "points" not in entry:
+            return rule
+        return dataclasses.replace(rule, sampler=arrays[entry["points"]])
 
-    def mlp(said: Any) -> MLP:
-        inputs, hidden, outputs, activation = said
+    def mlp(entry: Any) -> MLP:
+        inputs, hidden, outputs, activation = entry
         return MLP(int(inputs), tuple(hidden), int(outputs), activation)
 
     makers = {
@@ -153,36 +153,41 @@ def read_settings(
         "$rule": rule,
         "$array": lambda name: arrays[name],
         "$mlp": mlp,
-        "$learned": lambda said: _record(LearnedScales, said),
+        "$learned": lambda settings: _record(LearnedScales, settings),
     }
-    said = _part(document, "settings").items()
-    return {name: from_plain(value, name, makers) for name, value in said}
+    settings = _part(document, "settings").items()
+    return {name: from_plain(value, name, makers) for name, value in settings}
 
 
 def _schema(
-    said: dict[str, Any], settings: Mapping[str, Any], estimator: str
+    document: dict[str, Any], settings: Mapping[str, Any], estimator: str
 ) -> tuple[Schema, Given]:
     for key in ("inputs", "outputs", "columns", "classes"):
-        for name in said.get(key) or ():
-            if isinstance(name, str) and len(name) > _MOST_NAME:
+        for name in document.get(key) or ():
+            if isinstance(name, str) and len(name) > _MAX_NAME:
                 raise StorageError(
                     f"{key!r} has a name of {len(name):,} characters, and at most "
-                    f"{_MOST_NAME:,} are read: {shorten(name, 40)!r}."
+                    f"{_MAX_NAME:,} are read: {shorten(name, 40)!r}."
                 )
-    inputs, outputs = tuple(said["inputs"]), tuple(said["outputs"])
+    inputs, outputs = tuple(document["inputs"]), tuple(document["outputs"])
     choices = as_choices(settings["choices"], inputs)
-    columns = None if said["columns"] is None else tuple(map(str, said["columns"]))
+    columns = (
+        None if document["columns"] is None else tuple(map(str, document["columns"]))
+    )
     if estimator == "OCBNNRegressor":
-        ndim = 1 if said["y_ndim"] == 1 else 2
+        ndim = 1 if document["y_ndim"] == 1 else 2
         return Schema(inputs, outputs, choices=choices), Given(columns, ndim)
-    labels, dtype = from_plain(said["classes"], "classes"), str(said["classes_dtype"])
+    labels, dtype = (
+        from_plain(document["classes"], "classes"),
+        str(document["classes_dtype"]),
+    )
     if not _DTYPE.fullmatch(dtype):
         raise StorageError(f"classes cannot be of type {dtype[:40]!r}.")
-    # The longest label decides how wide the text is, whatever the file says.
-    known = np.array(labels, object if dtype[1] == "O" else None)
+    # The longest label decides the width of the text type, not the file.
+    classes = np.array(labels, object if dtype[1] == "O" else None)
     if dtype[1] not in "OU":
-        known = known.astype(dtype)
-    return Schema(inputs, outputs, tuple(labels), choices), Given(columns, 1, known)
+        classes = classes.astype(dtype)
+    return Schema(inputs, outputs, tuple(labels), choices), Given(columns, 1, classes)
 
 
 def _rows(
@@ -202,14 +207,14 @@ def _outputs(schema: Schema, arrays: Mapping[str, np.ndarray], rows: int) -> np.
         return take(arrays, "data/Y", (rows, len(schema.outputs)))
     codes = take(arrays, "data/Y", (rows,), kinds="iu")
     if codes.min() < 0 or codes.max() >= len(schema.classes):
-        raise StorageError("the array 'data/Y' names classes that are not there.")
+        raise StorageError("the array 'data/Y' names classes that do not exist.")
     return codes
 
 
 def _stored_rows(document: dict[str, Any]) -> int | None:
     rows = document["stored_rows"]
     if not (rows is None or (type(rows) is int and rows > 0)):
-        raise StorageError("'stored_rows' is a whole number above zero, or nothing.")
+        raise StorageError("'stored_rows' must be a whole number above zero, or null.")
     return rows
 
 
@@ -222,8 +227,8 @@ def _row_names(
         names = numbers.tolist()
     if names is None:
         return None
-    plain = isinstance(names, list) and all(type(n) in (str, int) for n in names)
-    if not plain or len(names) != rows:
+    is_valid = isinstance(names, list) and all(type(n) in (str, int) for n in names)
+    if not is_valid or len(names) != rows:
         raise StorageError(
             f"'row_names' needs a text or number for each of {rows} rows."
         )
@@ -231,21 +236,21 @@ def _row_names(
 
 
 def _terms(
-    said: list[dict[str, Any]],
+    entries: list[dict[str, Any]],
     rules: tuple[BoundRule, ...],
     arrays: Mapping[str, np.ndarray],
     units: Units | None,
 ) -> tuple[RuleTerm, ...]:
     texts = [str(bound.rule) for bound in rules]
-    if texts != [one["text"] for one in said]:
+    if texts != [entry["text"] for entry in entries]:
         raise RuleError(
             "the rules are not those that the model was fitted to, which were: "
-            f"{[one['text'] for one in said]}."
+            f"{[entry['text'] for entry in entries]}."
         )
     return tuple(
-        read_term(f"rules/{number}", one["points"], bound, arrays, units)
-        for number, (one, bound) in enumerate(zip(said, rules, strict=True))
-        if one["points"] is not None
+        read_term(f"rules/{number}", entry["points"], bound, arrays, units)
+        for number, (entry, bound) in enumerate(zip(entries, rules, strict=True))
+        if entry["points"] is not None
     )
 
 
@@ -256,47 +261,47 @@ def _units(
         return None
     inputs = len(schema.inputs)
     outputs = len(schema.outputs if schema.classes is None else schema.classes)
-    # A mean, and what rounding took from it.
+    # A mean, and its rounding error.
     x_mean, x_rest = take(arrays, "units/x_mean", (2, inputs))
     y_mean, y_rest = take(arrays, "units/y_mean", (2, outputs))
     x_scale = take(arrays, "units/x_scale", (inputs,))
     y_scale = take(arrays, "units/y_scale", (outputs,))
     if not ((x_scale > 0).all() and (y_scale > 0).all()):
-        raise StorageError("the scales of its units are not all above zero.")
+        raise StorageError("the scales of its units must all be above zero.")
     return Units(x_mean, x_scale, y_mean, y_scale, x_rest, y_rest)
 
 
 def _draws(
     target: Target,
     plan: Plan,
-    said: dict[str, Any],
+    document: dict[str, Any],
     arrays: Mapping[str, np.ndarray],
 ) -> Draws:
     shapes = target.shapes()
-    specs, pattern = jax.tree.flatten(shapes)
+    specs, structure = jax.tree.flatten(shapes)
     names = [f"draws/{name}" for name in leaf_names(shapes)]
-    first = arrays[names[0]].shape[:2]
+    by_draw = arrays[names[0]].shape[:2]
     leaves = [
-        take(arrays, name, (*first, *spec.shape))
+        take(arrays, name, (*by_draw, *spec.shape))
         for name, spec in zip(names, specs, strict=True)
     ]
-    if len(first) < 2 or 0 in first:
+    if len(by_draw) < 2 or 0 in by_draw:
         raise StorageError("there are no draws in it.")
-    kept = {f"draws/{name}" for name in leaf_names(shapes)}
-    other = sorted(n for n in arrays if n.startswith("draws/") and n not in kept)
-    if other:
-        raise StorageError(f"the network has no weights {other[0]!r}.")
-    seconds = said["seconds"]
+    expected = {f"draws/{name}" for name in leaf_names(shapes)}
+    unknown = sorted(n for n in arrays if n.startswith("draws/") and n not in expected)
+    if unknown:
+        raise StorageError(f"the network has no weights {unknown[0]!r}.")
+    seconds = document["seconds"]
     if type(seconds) not in (int, float) or seconds < 0:
         shown = shorten(repr(seconds), 40)
         raise StorageError(f"'seconds' must be a number, not negative, got {shown}.")
-    rest = {k: v for k, v in said.items() if k not in ("plan", "algorithm")}
+    fields = {k: v for k, v in document.items() if k not in ("plan", "algorithm")}
     return _record(
         Draws,
-        rest,
-        positions=jax.tree.unflatten(pattern, leaves),
-        stats=_trace("stats/", first[0], arrays),
-        warmup=_trace("warmup/", first[0], arrays),
+        fields,
+        positions=jax.tree.unflatten(structure, leaves),
+        stats=_trace("stats/", by_draw[0], arrays),
+        warmup=_trace("warmup/", by_draw[0], arrays),
         plan=plan,
     )
 
@@ -307,24 +312,24 @@ def _held(
     document: dict[str, Any],
     arrays: Mapping[str, np.ndarray],
 ) -> tuple[HardRuleRecord | None, np.ndarray]:
-    said = document["held"]
-    if said is None:
+    entry = document["held"]
+    if entry is None:
         if hard_rules(rules):
             raise StorageError("it does not say which draws keep its hard rules.")
         return None, np.arange(size)
     kept = take(arrays, "held/kept", (None,), kinds="iu").astype(int)
     if not kept.size or kept.min() < 0 or kept.max() >= size:
-        raise StorageError("the array 'held/kept' names draws that are not there.")
-    rules = tuple(_record(HardRuleEntry, rule) for rule in said["rules"])
-    rest = {name: value for name, value in said.items() if name != "rules"}
-    return _record(HardRuleRecord, rest, rules=rules), kept
+        raise StorageError("the array 'held/kept' names draws that do not exist.")
+    rules = tuple(_record(HardRuleEntry, rule) for rule in entry["rules"])
+    fields = {name: value for name, value in entry.items() if name != "rules"}
+    return _record(HardRuleRecord, fields, rules=rules), kept
 
 
 def _trace(
     head: str, chains: int, arrays: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    found = {n.removeprefix(head): a for n, a in arrays.items() if n.startswith(head)}
-    for name, array in found.items():
+    traces = {n.removeprefix(head): a for n, a in arrays.items() if n.startswith(head)}
+    for name, array in traces.items():
         if array.ndim < 2 or array.shape[0] != chains:
             raise StorageError(
                 f"the array {head + name!r} needs one row for each of {chains} chains, "
@@ -332,34 +337,37 @@ def _trace(
             )
         if name == "divergent" and not np.isfinite(array).all():
             raise StorageError(f"the array {head + name!r} must hold finite numbers.")
-    return found
+    return traces
 
 
 def _choice(document: dict[str, Any], settings: Mapping[str, Any]) -> Choice:
-    said = _part(document, "choice")
-    size, reason = said["batch_size"], said["reason"]
+    entry = _part(document, "choice")
+    size, reason = entry["batch_size"], entry["reason"]
     if not (size is None or type(size) is int) or not isinstance(reason, str):
-        raise StorageError("a choice has a reason in words and a whole batch_size.")
+        raise StorageError(
+            "'choice' must have a text as reason, and a whole number or null as "
+            "batch_size."
+        )
     plan = _plan(_part(document, "draws"), settings["inference"])
     return Choice(plan, reason, size)
 
 
-def _plan(said: dict[str, Any], given: object) -> Plan:
+def _plan(document: dict[str, Any], given: object) -> Plan:
     plan = (
         given
-        if said["plan"] is None
-        else from_plain(said["plan"], "the plan", {PLAN_TAG: plan_from_plain})
+        if document["plan"] is None
+        else from_plain(document["plan"], "the plan", {PLAN_TAG: plan_from_plain})
     )
-    if not isinstance(plan, Plan) or type(plan).__name__ != said["algorithm"]:
+    if not isinstance(plan, Plan) or type(plan).__name__ != document["algorithm"]:
         raise StorageError(
-            f"the draws were made by {str(said['algorithm'])[:40]}, not by "
+            f"the draws were made by {str(document['algorithm'])[:40]}, not by "
             f"{type(plan).__name__}."
         )
     return plan
 
 
-def _record(kind: Any, said: dict[str, Any], **values: Any) -> Any:
-    """A data class from what is known of it; what a newer one added is left alone."""
-    known = {field.name for field in dataclasses.fields(kind)}
-    plain = {k: from_plain(v, k) for k, v in said.items() if k in known}
+def _record(kind: Any, document: dict[str, Any], **values: Any) -> Any:
+    """A data class from its stored fields, without fields of newer versions."""
+    names = {field.name for field in dataclasses.fields(kind)}
+    plain = {k: from_plain(v, k) for k, v in document.items() if k in names}
     return kind(**plain, **values)

@@ -1,4 +1,4 @@
-"""Rules' points on disk: where each rule was felt, so that none is drawn anew."""
+"""Rules' points on disk, so that a loaded model has the same ones."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,16 +23,17 @@ from ocbnn.priors.refined_terms import with_reach
 from ocbnn.rules import BoundRule
 
 Arrays = Mapping[str, np.ndarray]
-# Where places of a model with standard units lie.
+# The folder of arrays in standard units.
 _STANDARD = "standard"
 
 
 def write_term(
     place: str, term: RuleTerm, arrays: dict[str, Any], *, data: bool
 ) -> str | None:
-    """Add a term's arrays, and say what kind of sampler it has.
+    """Add a term's arrays, and return the kind of its sampler.
 
-    Points that are data rows moved into the region go the way of the data: None.
+    Points that are data rows moved into the region are not written without the data;
+    then it returns None.
     """
     sampler, choice = term.sampler, term.bound.rule.sampler
     if isinstance(choice, str) and choice == "like-data" and not data:
@@ -77,12 +78,12 @@ def read_term(
     if units is not None:
         place = f"{place}/{_STANDARD}"
     points = take(arrays, f"{place}/points", (None, width))
-    pattern = jax.tree.structure(bound.claim.unit_scales())
-    found = [
+    structure = jax.tree.structure(bound.claim.unit_scales())
+    leaves = [
         take(arrays, f"{place}/scales/{number}", ())
-        for number in range(pattern.num_leaves)
+        for number in range(structure.num_leaves)
     ]
-    scales = jax.tree.unflatten(pattern, map(jnp.asarray, found))
+    scales = jax.tree.unflatten(structure, map(jnp.asarray, leaves))
     sampler = _sampler(place, kind, bound, arrays, units)
     term = RuleTerm(bound, sampler, jnp.asarray(points), scales, units)
     if f"{place}/found" not in arrays:
@@ -91,19 +92,21 @@ def read_term(
 
 
 def _refined(place: str, term: RuleTerm, arrays: Arrays) -> RuleTerm:
-    """A term with the points that a refinement found, and the weight it gave them."""
-    found = take(arrays, f"{place}/found", (None, term.points.shape[1]))
-    if len(found) >= term.count:
+    """A term with the points that a refinement added, and the weight it set."""
+    new_points = take(arrays, f"{place}/found", (None, term.points.shape[1]))
+    if len(new_points) >= term.count:
         raise StorageError(
-            f"rule {term.bound.name!r} has {term.count} points, and {len(found)} of "
-            "them found: some must be its own."
+            f"rule {term.bound.name!r} has {term.count} points, of which "
+            f"{len(new_points)} were added: some must be its own."
         )
     weight = take(arrays, f"{place}/weight", ())
     if not weight > 0:
-        raise StorageError(f"the weight of rule {term.bound.name!r} is not above zero.")
-    sampler = RefinedPoints(term.sampler, jnp.asarray(found))
-    parts = lambda one: (one.sampler, one.law.weight)
-    term = eqx.tree_at(parts, term, (sampler, jnp.asarray(weight)))
+        raise StorageError(
+            f"the weight of rule {term.bound.name!r} must be above zero, got {weight}."
+        )
+    sampler = RefinedPoints(term.sampler, jnp.asarray(new_points))
+    leaves = lambda term: (term.sampler, term.law.weight)
+    term = eqx.tree_at(leaves, term, (sampler, jnp.asarray(weight)))
     if f"{place}/steps" not in arrays:
         return term
     steps = int(take(arrays, f"{place}/steps", (), "i"))
@@ -120,7 +123,7 @@ def _sampler(
         upper = take(arrays, f"{place}/upper", (width,))
         net = take(arrays, f"{place}/net", (None, width))
         box = BoxPoints(lower, upper, 1, 0, bound.schema.choices)
-        return eqx.tree_at(lambda one: one.net, box, jnp.asarray(net))
+        return eqx.tree_at(lambda box: box.net, box, jnp.asarray(net))
     if kind == "pool":
         return PoolPoints(take(arrays, f"{place}/pool", (None, width)))
     if kind == "given":
@@ -138,24 +141,24 @@ def take(
     Raises
     ------
     StorageError
-        When there is none, or it holds NaN or infinity.
+        When it is missing or does not fit, or has NaN or infinity.
     """
     if name not in arrays:
         raise StorageError(f"the array {name!r} is missing.")
-    found = arrays[name]
-    fits = len(found.shape) == len(shape) and all(
-        length == want if want is not None else length > 0
-        for length, want in zip(found.shape, shape, strict=True)
+    array = arrays[name]
+    fits = len(array.shape) == len(shape) and all(
+        length == expected if expected is not None else length > 0
+        for length, expected in zip(array.shape, shape, strict=True)
     )
-    if not fits or found.dtype.kind not in kinds:
-        wanted = tuple("any" if n is None else n for n in shape)
+    if not fits or array.dtype.kind not in kinds:
+        shown = tuple("any" if n is None else n for n in shape)
         raise StorageError(
-            f"the array {name!r} has shape {found.shape} and type {found.dtype}, which "
-            f"do not fit the model: shape {wanted} is needed."
+            f"the array {name!r} has shape {array.shape} and type {array.dtype}, which "
+            f"do not fit the model: shape {shown} is needed."
         )
-    if "f" in kinds and not np.isfinite(found).all():
+    if "f" in kinds and not np.isfinite(array).all():
         raise StorageError(
-            f"the array {name!r} holds what is no finite number (NaN or infinity). "
-            "Take the file from a backup, or save again."
+            f"the array {name!r} has NaN or infinity, and all its numbers must be "
+            "finite. Take the file from a backup, or save again."
         )
-    return found
+    return array

@@ -1,4 +1,4 @@
-"""A fitted model as a bundle: everything that made it and everything it found."""
+"""A fitted model as a bundle: its settings and everything that was learned."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -40,9 +40,9 @@ def save_model(
     model
         The fitted model.
     settings
-        Those of the estimator that fitted it.
+        The settings of the estimator that fitted it.
     path
-        Where to.
+        Where to write it.
     data
         Whether its rows are written, too.
     leave_out
@@ -53,7 +53,7 @@ def save_model(
     StorageError
         When something of the model cannot be written.
     """
-    left = _left_out(settings, leave_out)
+    left_out = _left_out(settings, leave_out)
     rows = model.data if data else None
     arrays: dict[str, Any] = {}
     document = {
@@ -61,8 +61,8 @@ def save_model(
         "estimator": model.estimator,
         "versions": library_versions(),
         "double_precision": bool(jax.config.read("jax_enable_x64")),
-        "settings": _settings(settings, left, arrays),
-        "left_out": sorted(left),
+        "settings": _settings(settings, left_out, arrays),
+        "left_out": sorted(left_out),
         "schema": _schema(model.schema, model.given),
         "rules": _rules(model, arrays, data=data),
         "data": bool(data),
@@ -70,7 +70,7 @@ def save_model(
         "row_names": None if rows is None else _row_names(rows, arrays),
         "units": _units(model.target.units, arrays),
         "choice": _fields(model.choice, "choice_", without=("plan",)),
-        "draws": _draws(model.draws, left, arrays),
+        "draws": _draws(model.draws, left_out, arrays),
         "verdict": _fields(model.verdict, "verdict_"),
         "held": _held(model, arrays),
         "refinement": _refinement(model.refinement),
@@ -100,19 +100,19 @@ def _step(step: Any) -> str:
     return str(step)
 
 
-def _left_out(known: Mapping[str, Any], names: Sequence[str]) -> frozenset[str]:
-    given = (names,) if isinstance(names, str) else tuple(names)
-    for name in given:
-        if name not in known:
+def _left_out(settings: Mapping[str, Any], names: Sequence[str]) -> frozenset[str]:
+    chosen = (names,) if isinstance(names, str) else tuple(names)
+    for name in chosen:
+        if name not in settings:
             raise StorageError(
-                f"leave_out names settings of the model, and {name!r} is none: choose "
-                f"among {', '.join(known)}."
+                f"leave_out must name settings of the model, got {name!r}. Choose "
+                f"among {', '.join(settings)}."
             )
-    return frozenset(given)
+    return frozenset(chosen)
 
 
 def _settings(
-    settings: Mapping[str, Any], left: frozenset[str], arrays: dict[str, Any]
+    settings: Mapping[str, Any], left_out: frozenset[str], arrays: dict[str, Any]
 ) -> dict[str, Any]:
     def tell(value: object, place: str) -> dict[str, Any] | None:
         if isinstance(value, Rule):
@@ -127,64 +127,64 @@ def _settings(
             return {"$learned": dataclasses.asdict(value)}
         return tell_plan(value, place)
 
-    written = {}
-    # Where a run was kept and computed is no part of what it found.
-    here = {"checkpoint": None, "devices": None}
-    for name, value in {**settings, **here}.items():
-        if name in left:
+    plain = {}
+    # Folders and devices of the run are not part of the model.
+    not_saved = {"checkpoint": None, "devices": None}
+    for name, value in {**settings, **not_saved}.items():
+        if name in left_out:
             continue
         try:
-            written[name] = to_plain(value, name, tell)
+            plain[name] = to_plain(value, name, tell)
         except NotPlainError as error:
-            raise _cannot(name, error) from None
-    return written
+            raise _cannot_save(name, error) from None
+    return plain
 
 
-def _cannot(name: str, error: NotPlainError) -> StorageError:
+def _cannot_save(name: str, error: NotPlainError) -> StorageError:
     return StorageError(
-        f"the setting {name!r} cannot be saved: {error} Either set it to something "
-        f"plain first, set_params({name}=...), which leaves the draws as they are, or "
-        f"leave it out and hand it over again: save(path, leave_out=[{name!r}]) and "
+        f"the setting {name!r} cannot be saved: {error} Either set it to a plain "
+        f"value first, set_params({name}=...), which leaves the draws as they are, or "
+        f"leave it out and give it again: save(path, leave_out=[{name!r}]) and "
         f"ocbnn.load(path, {name}=...)."
     )
 
 
 def _rule(rule: Rule, place: str, arrays: dict[str, Any]) -> dict[str, Any]:
-    said: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if isinstance(rule.sampler, np.ndarray | list | tuple):
         points = np.asarray(rule.sampler)
         arrays[f"settings/{place}"] = points
-        said["points"] = f"settings/{place}"
+        fields["points"] = f"settings/{place}"
         rule = dataclasses.replace(rule, sampler=None)
     text = str(rule)
     try:
-        same = parse_rule(text) == rule
+        is_text = parse_rule(text) == rule
     except RuleError:
-        same = False
-    if not same:
+        is_text = False
+    if not is_text:
         raise NotPlainError(
-            f"the rule {rule.name or text[:60]!r} holds Python code or a sampler of "
-            "your own, and only rules that can be said as text are written."
+            f"the rule {rule.name or text[:60]!r} has Python code or a sampler of "
+            "your own, and only rules that can be written as text are saved."
         )
-    return {"text": text, **said}
+    return {"text": text, **fields}
 
 
 def _schema(schema: Schema, given: Given) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    document: dict[str, Any] = {
         "inputs": list(schema.inputs),
         "outputs": list(schema.outputs),
         "columns": None if given.columns is None else list(given.columns),
     }
     if schema.classes is None or given.labels is None:
-        return {**said, "y_ndim": given.y_ndim}
+        return {**document, "y_ndim": given.y_ndim}
     labels = to_plain(list(schema.classes), "classes")
-    return {**said, "classes": labels, "classes_dtype": given.labels.dtype.str}
+    return {**document, "classes": labels, "classes_dtype": given.labels.dtype.str}
 
 
 def _row_names(rows: Rows, arrays: dict[str, Any]) -> list[str | int] | None:
-    """Labels; those that are neither text nor whole numbers as text.
+    """Names of rows; those that are neither text nor whole numbers become text.
 
-    Nothing but whole numbers make an array: tables have more rows than a page can hold.
+    If all are whole numbers, they become an array, because tables can have many rows.
     """
     names = rows.names
     if names is None:
@@ -198,14 +198,14 @@ def _row_names(rows: Rows, arrays: dict[str, Any]) -> list[str | int] | None:
 def _rules(
     model: FittedModel, arrays: dict[str, Any], *, data: bool
 ) -> list[dict[str, Any]]:
-    said = []
+    entries = []
     for number, bound in enumerate(model.rules):
         term = next((t for t in model.target.rules if t.bound is bound), None)
         kind = None
         if term is not None:
             kind = write_term(f"rules/{number}", term, arrays, data=data)
-        said.append({"name": bound.name, "text": str(bound.rule), "points": kind})
-    return said
+        entries.append({"name": bound.name, "text": str(bound.rule), "points": kind})
+    return entries
 
 
 def _units(units: Units | None, arrays: dict[str, Any]) -> bool:
@@ -219,7 +219,7 @@ def _units(units: Units | None, arrays: dict[str, Any]) -> bool:
 
 
 def _draws(
-    draws: Draws, left: frozenset[str], arrays: dict[str, Any]
+    draws: Draws, left_out: frozenset[str], arrays: dict[str, Any]
 ) -> dict[str, Any]:
     leaves = jax.tree.leaves(draws.positions)
     for name, leaf in zip(leaf_names(draws.positions), leaves, strict=True):
@@ -230,15 +230,15 @@ def _draws(
     try:
         plan = plan_to_plain(draws.plan, "inference")
     except NotPlainError as error:
-        if "inference" not in left:
-            raise _cannot("inference", error) from None
+        if "inference" not in left_out:
+            raise _cannot_save("inference", error) from None
         plan = None
-    rest = _fields(draws, "draws_", without=("positions", "stats", "warmup", "plan"))
-    return {**rest, "algorithm": type(draws.plan).__name__, "plan": plan}
+    fields = _fields(draws, "draws_", without=("positions", "stats", "warmup", "plan"))
+    return {**fields, "algorithm": type(draws.plan).__name__, "plan": plan}
 
 
 def _held(model: FittedModel, arrays: dict[str, Any]) -> dict[str, Any] | None:
-    """What hard rules have cost, and which draws answer."""
+    """The record of hard rules; which draws are used becomes an array."""
     if model.held is None:
         return None
     arrays["held/kept"] = np.asarray(model.kept, np.int64)
@@ -251,15 +251,15 @@ def _fields(record: Any, place: str, without: Sequence[str] = ()) -> dict[str, A
     return {name: to_plain(getattr(record, name), f"{place}.{name}") for name in names}
 
 
-def _refinement(found: RefinementRecord | None) -> Any:
-    return None if found is None else to_plain(found.to_dict(), "refinement_")
+def _refinement(record: RefinementRecord | None) -> Any:
+    return None if record is None else to_plain(record.to_dict(), "refinement_")
 
 
 def _projection(model: FittedModel, arrays: dict[str, Any]) -> Any:
-    """What a projection did, and the weights before it."""
+    """The record of a projection; weights before it become arrays."""
     if model.projection is None or model.free is None:
         return None
-    # Noise stays as it was drawn, and is there already.
+    # A projection does not change the noise, which is among the draws already.
     weights = model.free.weights
     for name, leaf in zip(leaf_names(weights), jax.tree.leaves(weights), strict=True):
         arrays[f"free/{name}"] = leaf
@@ -267,18 +267,18 @@ def _projection(model: FittedModel, arrays: dict[str, Any]) -> Any:
 
 
 def _refuse_other_kinds(path: Path) -> None:
-    """A bundle that is no model, such as a checkpoint, is not written over."""
+    """Refuse to overwrite a bundle that is not a model, such as a checkpoint."""
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
     try:
-        found = read_bundle(path).document.get("kind")
+        kind = read_bundle(path).document.get("kind")
     except StorageError as error:
         raise StorageError(
-            f"{path} is there already and cannot be read as a model, so it is not "
-            f"replaced. Choose another name, or remove it. ({error})"
+            f"{path} exists and cannot be read as a model, so it is not replaced. "
+            f"Choose another name, or remove it. ({error})"
         ) from None
-    if found != KIND:
+    if kind != KIND:
         raise StorageError(
-            f"{path} is there already and holds something other than a model, so it "
-            "is not replaced. Choose another name, or remove it."
+            f"{path} exists and is not a model, so it is not replaced. Choose another "
+            "name, or remove it."
         )
