@@ -72,7 +72,7 @@ def test_what_cannot_be_asked_is_said_in_words_of_the_command_line(fitted, ocbnn
     many = "--tolerance dose=0.1 --tolerance pressure=5"
     for options, said in (
         (("--within", "x"), "name the column first"),
-        (("--within", "x=3"), "its least and its greatest value"),
+        (("--within", "x=3"), "its least and greatest value"),
         (("--within", "x=0:1,y=0:1"), "name the column first"),
         (("--within", "x=0:inf"), "finite numbers, got (0.0, inf). Write --within x="),
         (("--within", "x=0:1", "--within", "x=0:2"), "'x' is given twice"),
@@ -179,7 +179,7 @@ def test_ctrl_c_leaves_what_was_decided_until_then(
     said = json.loads(shown.out)
     assert (said["stopped"], said["holds"]) == (True, False)
     assert [rule["undecided"] for rule in said["rules"]][1] == 1
-    assert "what was decided until then is above" in shown.err
+    assert "the results so far are above" in shown.err
     again = ocbnn("certify", model, "--verify", out, "--least", "0")
     assert again.code == 3, again.err
     assert "8 remain undecided: it was stopped before." in " ".join(again.out.split())

@@ -12,7 +12,7 @@ def run(seed):
 
 def test_a_file_is_no_folder_of_a_fit(tmp_path):
     (tmp_path / "study.toml").write_text("")
-    with pytest.raises(SettingError, match="no folder of a fit"):
+    with pytest.raises(SettingError, match="not the folder of a fit"):
         RunFolder(tmp_path / "study.toml").run()
 
 

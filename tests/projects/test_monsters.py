@@ -19,7 +19,7 @@ from ocbnn.tables import open_table
 DATA = '[data]\nfile = "t.csv"\noutput = "y"\ntask = "regression"\n'
 RULE = f'{DATA}[[rules]]\nrule = "y >= 0"\n'
 NUTS_HERE = f'{DATA}[inference]\nalgorithm = "nuts"\n'
-DEEP, LONG = "more than 50 deep", "a whole number has at most 19 digits"
+DEEP, LONG = "more than 50 levels deep", "a whole number has at most 19 digits"
 
 
 def study(text):

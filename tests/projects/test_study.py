@@ -201,6 +201,6 @@ def test_a_column_of_lists_is_called_one(tmp_path, inputs, output):
     study = read_study(tmp_path / "study.toml")
     with (
         open_table(study.table) as table,
-        pytest.raises(DataError, match="column 'l': each row has a list or a record"),
+        pytest.raises(DataError, match="column 'l': its cells are lists or records"),
     ):
         check_columns(study, table)
