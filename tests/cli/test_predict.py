@@ -89,7 +89,7 @@ def test_a_parquet_file_and_a_summary_for_programs(fitted, new, tmp_path, ocbnn)
         ("x,colour\n1,green\n", 1, "not fitted with 'green'. It knows blue, red"),
         ("x,colour\none,red\n2,red\n3,red\n", 1, "row 1, column 'x': 'one' is no"),
         ("x,colour\n,red\n", 1, "every row lacks an input"),
-        ("x,colour,y_sd\n1,red,2\n", 1, "already has the columns y_sd"),
+        ("x,colour,y_sd\n1,red,2\n", 1, "the columns y_sd exist already"),
         ("", 1, "empty"),
     ],
 )

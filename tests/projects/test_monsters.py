@@ -57,7 +57,7 @@ def study(text):
         (f"{DATA}inputs = {['k'] * 100_000}", "at most 2000 entries"),
         (f"{DATA}{'k' * 1_000_000} = 1", "this key is not known"),
         (f"{DATA}[fit]\nseed = '{'k' * 1_000_000}'", "must be a whole number"),
-        (f'{DATA}[fit]\nseed = "\x01{"k" * 1_000_000}"', "this is no TOML"),
+        (f'{DATA}[fit]\nseed = "\x01{"k" * 1_000_000}"', "this is not TOML"),
     ],
 )
 def test_a_study_file_out_of_all_proportion_is_refused_at_once(text, message):

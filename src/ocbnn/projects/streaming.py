@@ -71,7 +71,7 @@ def survey(study: Study, table: Table) -> Survey:
     texts = [name for name in inputs if name in data.categories]
     classes = None
     (texts if study.is_classification else numbers).extend(data.output)
-    complete = table.whole_rows(numbers, texts)
+    complete = table.count_complete_rows(numbers, texts)
     if complete < table.rows:
         for name in numbers:
             table.refuse_stray(name)
