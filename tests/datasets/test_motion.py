@@ -128,9 +128,11 @@ def test_a_seed_decides_the_split(reaches):
 
 
 def test_a_split_asks_for_no_more_than_there_is(reaches):
-    with pytest.raises(DataError, match=r"12 motions labelled 'pickupR'.*10 \+ 3"):
+    with pytest.raises(
+        DataError, match=r"train=10 and test=3 .*12 together.*'pickupR'"
+    ):
         reaches.split(0, label="pickupR", train=10, test=3)
-    with pytest.raises(DataError, match=r"0 motions .*'reachingL', 'reachingR'"):
+    with pytest.raises(DataError, match=r"at most 0 .*'reachingL', 'reachingR'"):
         reaches.split(0, label="reaching")
 
 

@@ -67,7 +67,7 @@ def test_a_compressed_table_is_read(tmp_path):
         ("t.csv", "", "this file is empty"),
         ("t.csv", "\n\n", "first line is empty"),
         ("t.csv", "a,b\n", "has no rows"),
-        ("t.csv", "1,2\n3,4\n", r"must name the columns, but it holds numbers \(1, 2\)"),
+        ("t.csv", "1,2\n3,4\n", r"first line must .* holds numbers \(1, 2\)"),
         ("t.csv", "a,b,a\n1,2,3\n", "these are repeated: a"),
         ("t.csv", "a,b\n1,2\n3\n", "line 3: .*names 2 columns, .* has 1 field:"),
         ("t.csv", "a,b\n1,2,3\n", "line 2: .*names 2 columns, .* has 3 fields:"),

@@ -34,7 +34,7 @@ def draw(
     ----------
     models
         Fitted models; the one with rules comes first.
-    seen
+    viewport
         The view.
     rows
         The data.
