@@ -246,7 +246,7 @@ def _frames_by_motion(
         if number != len(rows):
             raise DataError(
                 f"{file}, line {line}: frame {number:g} of {row['trajectory']!r} "
-                f"is in the place of frame {len(rows)}. Number frames from 0, without "
+                f"should be frame {len(rows)}. Number frames from 0, without "
                 "gaps."
             )
         rows.append(angles)

@@ -235,7 +235,7 @@ def _inputs(study: Study, table: Table) -> list[str]:
         return data.inputs
     inputs = [name for name in table.names if name not in data.output]
     if not inputs:
-        raise DataError(f"{table.path}: there is no column besides the output.")
+        raise DataError(f"{table.path}: there is no column except the output.")
     return inputs
 
 

@@ -25,7 +25,7 @@ class NotPlainError(StorageError):
     """A value that a file cannot hold, such as a function."""
 
 
-def to_plain(value: object, place: str, tell: Encoder | None = None) -> Any:
+def to_plain(value: object, place: str, encoder: Encoder | None = None) -> Any:
     """A value as text, numbers, lists and objects.
 
     >>> to_plain((1, "a"), "here")
@@ -36,7 +36,7 @@ def to_plain(value: object, place: str, tell: Encoder | None = None) -> Any:
     NotPlainError
         When it is something else; the error names `place`.
     """
-    encoded = None if tell is None else tell(value, place)
+    encoded = None if encoder is None else encoder(value, place)
     if encoded is not None:
         return encoded
     if isinstance(value, np.generic):
@@ -47,7 +47,7 @@ def to_plain(value: object, place: str, tell: Encoder | None = None) -> Any:
         return {"$float": repr(value)}
     if value is None or type(value) in (bool, int, float, str):
         return value
-    encode = lambda part, name: to_plain(part, f"{place}{name}", tell)
+    encode = lambda part, name: to_plain(part, f"{place}{name}", encoder)
     if type(value) in (list, tuple):
         parts = [encode(part, f"[{i}]") for i, part in enumerate(value)]  # pyright: ignore[reportArgumentType]
         return parts if isinstance(value, list) else {"$tuple": parts}

@@ -87,8 +87,8 @@ _REMARK = (
     "is the least effective sample size of the function's values, for algorithms "
     "whose draws form chains; a population or a fitted density has none. Synthetic "
     "problems have no rows to spare, so errors and log likelihoods are those of the "
-    "training rows, and `spread` sets the functions' standard deviation over the "
-    "figure beside that of the study's own best inference: 1 is right, less is "
+    "training rows, and `spread` is the functions' standard deviation over the "
+    "figure relative to that of the study's best inference: 1 is right, less is "
     "overconfident. The tables train on nine tenths of their rows and test on the "
     "rest, with one noise for all inputs."
 )

@@ -56,10 +56,10 @@ SETTINGS = {
 }
 _REMARK = (
     "The labels say what was done: of the windows of low pressure, {share} were "
-    "followed by treatment. A model that obeys the rule must disagree with the others, "
+    "followed by treatment. A model that keeps the rule must disagree with the others, "
     "so accuracy is also given inside the rule's region and outside of it. F1 is that "
-    "of acting. VIOL is a share of all rows; VIOL inside, of those the rule speaks "
-    "about. Numbers are means over folds of patients, with their standard deviation."
+    "of acting. VIOL is a share of all rows; VIOL inside, of those in the rule's "
+    "region. Numbers are means over folds of patients, with their standard deviation."
 )
 
 

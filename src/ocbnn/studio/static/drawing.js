@@ -94,7 +94,7 @@ export class Drawing {
   }
 
   /** Escape puts a tool away. Ctrl-Z undoes, except in a field. */
-  hearKey(event) {
+  onKey(event) {
     if (event.key === "Escape" && this.display.tool !== "move" && !byId("dialog").open) {
       this.display.take("move");
       return;
@@ -106,7 +106,7 @@ export class Drawing {
   }
 
   /** @param {Record<string, any>} event of Plotly, after drawing, moving or zooming */
-  hear(event, graph, plot) {
+  onPlotEvent(event, graph, plot) {
     if (event.reset) return this.#reset();
     if (Array.isArray(event.shapes)) return this.#drawn(event.shapes.at(-1), plot);
     const moved = Object.keys(event).map((key) => key.match(/^shapes\[(\d+)\]\./)?.[1]).find(Boolean);

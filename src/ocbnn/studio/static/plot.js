@@ -30,9 +30,9 @@ function shapeOf(checked, rule, ranges) {
 }
 
 export class Plot {
-  /** @param {(shapes: object[], edges: object) => void} hear called for every `plotly_relayout` */
-  constructor(store, sources, display, hear) {
-    Object.assign(this, { store, sources, display, hear });
+  /** @param {(shapes: object[], edges: object) => void} onEvent called for every event */
+  constructor(store, sources, display, onEvent) {
+    Object.assign(this, { store, sources, display, onEvent });
     this.panes = ["one", "two"].map((name) => ({
       figure: byId(`pane-${name}`), caption: byId(`caption-${name}`), graph: byId(`graph-${name}`), isReady: false,
     }));
@@ -102,8 +102,8 @@ export class Plot {
     if (pane.isReady) return;
     pane.isReady = true;
     catchEdges(pane.graph, () => this.display.tool === "move");
-    pane.graph.on("plotly_relayout", (event) => this.hear(event, pane.graph));
-    pane.graph.on("plotly_doubleclick", () => this.hear({ reset: true }, pane.graph));
+    pane.graph.on("plotly_relayout", (event) => this.onEvent(event, pane.graph));
+    pane.graph.on("plotly_doubleclick", () => this.onEvent({ reset: true }, pane.graph));
     new ResizeObserver(() => pane.graph.clientWidth && Plotly.Plots.resize(pane.graph)).observe(pane.graph);
   }
 

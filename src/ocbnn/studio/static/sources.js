@@ -25,8 +25,8 @@ export class Sources extends EventTarget {
     this.priorError = "";
     this.error = "";
     store.on("state", () => this.refresh());
-    store.on("fit", () => this.#hearFit());
-    store.on("bands", (bands) => this.#hearBands(bands));
+    store.on("fit", () => this.#onFit());
+    store.on("bands", (bands) => this.#onBands(bands));
     display.addEventListener("show", () => this.refresh());
   }
 
@@ -56,14 +56,14 @@ export class Sources extends EventTarget {
     ask();
   }
 
-  #tell(name = "change") {
+  #emit(name = "change") {
     this.dispatchEvent(new Event(name));
   }
 
   async #askRows() {
     try {
       this.rows = await request("GET", `${this.store.path}/rows`);
-      this.#tell();
+      this.#emit();
     } catch (error) {
       this.#fail("rows", error);
     }
@@ -75,7 +75,7 @@ export class Sources extends EventTarget {
       if (!answer) return;
       this.layers = answer.layers ?? [];
       this.error = "";
-      this.#tell();
+      this.#emit();
     } catch (error) {
       this.layers = [];
       this.#fail("layers", error);
@@ -84,7 +84,7 @@ export class Sources extends EventTarget {
 
   async #askPrior(view) {
     this.priorBusy = true;
-    this.#tell("prior");
+    this.#emit("prior");
     try {
       const answer = await this.#requests.prior.ask(`${this.store.path}/prior`, { view });
       if (!answer) return;
@@ -96,8 +96,8 @@ export class Sources extends EventTarget {
       this.priorError = error.message;
     }
     this.priorBusy = false;
-    this.#tell("prior");
-    this.#tell();
+    this.#emit("prior");
+    this.#emit();
   }
 
   async #askPosterior(view) {
@@ -107,7 +107,7 @@ export class Sources extends EventTarget {
       this.with = answer.with ?? null;
       this.without = answer.without ?? null;
       this.error = "";
-      this.#tell();
+      this.#emit();
     } catch (error) {
       this.#fail("posterior", error);
     }
@@ -116,24 +116,24 @@ export class Sources extends EventTarget {
   #fail(name, error) {
     this.#keys[name] = "";
     this.error = error.message;
-    this.#tell();
+    this.#emit();
   }
 
-  #hearFit() {
+  #onFit() {
     if (this.isRunning && !this.#wasRunning) {
       this.#fits += 1;
       this.#requests.posterior.stop();
       this.with = null;
       this.without = null;
-      this.#tell();
+      this.#emit();
     }
     this.#wasRunning = this.isRunning;
   }
 
-  #hearBands(bands) {
+  #onBands(bands) {
     const view = this.store.state.document.view;
     if (JSON.stringify(bands.view?.along ?? view.along) !== JSON.stringify(view.along)) return;
     this[bands.which] = bands;
-    this.#tell();
+    this.#emit();
   }
 }

@@ -47,10 +47,10 @@ export class Store extends EventTarget {
     listen(
       `${this.path}/events`,
       {
-        fit: (fit) => this.#hearFit(fit),
+        fit: (fit) => this.#onFit(fit),
         bands: (bands) => this.emit("bands", bands),
         result: () => this.reload(),
-        changed: ({ revision }) => this.#hearChange(revision),
+        changed: ({ revision }) => this.#onChange(revision),
       },
       { lost: () => this.#disconnect(), back: () => this.#reconnect() },
     );
@@ -145,14 +145,14 @@ export class Store extends EventTarget {
     this.emit("state");
   }
 
-  #hearFit(fit) {
+  #onFit(fit) {
     const before = this.state.fit?.state;
     this.state.fit = fit;
     this.emit("fit");
     if (before !== fit.state && OVER.includes(fit.state)) this.reload();
   }
 
-  #hearChange(revision) {
+  #onChange(revision) {
     this.#latestRevision = Math.max(this.#latestRevision, revision ?? 0);
     if (this.#latestRevision > this.state.revision && !this.isDirty && !this.#saving) this.reload();
   }

@@ -63,8 +63,8 @@ async function start() {
   store.addEventListener("state", () => chooseLayers(store, display), { once: true });
   const sources = new Sources(store, display);
   const drawing = new Drawing(store, sources, display);
-  const plot = new Plot(store, sources, display, (event, graph) => drawing.hear(event, graph, plot));
-  addEventListener("keydown", (event) => drawing.hearKey(event));
+  const plot = new Plot(store, sources, display, (event, graph) => drawing.onPlotEvent(event, graph, plot));
+  addEventListener("keydown", (event) => drawing.onKey(event));
   setUpHeader(store);
   keepSteps();
   setUpData(byId("data"), store);
