@@ -130,7 +130,10 @@ def test_sizes_beyond_any_machine_are_refused_in_python_too(make):
 
 def test_a_files_name_of_any_length_is_no_traceback():
     for name in ("t" * 5000 + ".csv", "t\x00.csv", "/".join("t" * 3000) + ".csv"):
-        with pytest.raises(DataError, match=r"no such file|no file"), open_table(name):
+        with (
+            pytest.raises(DataError, match=r"no such file|not a file"),
+            open_table(name),
+        ):
             pass
 
 

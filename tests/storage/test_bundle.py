@@ -205,7 +205,7 @@ def _no_space(path, data):
         ({}, {"a": np.array(["x"])}, "of type str"),
         ({}, {"a": np.array([object()])}, "of type object"),
         ({}, {"a": np.zeros(2, complex)}, "of type complex"),
-        ({}, {"": np.zeros(2)}, "named by text"),
+        ({}, {"": np.zeros(2)}, "non-empty text"),
     ],
 )
 def test_what_could_not_come_back_is_not_written(path, document, arrays, message):

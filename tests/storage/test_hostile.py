@@ -48,8 +48,8 @@ def whole(**changed):
     [
         (b"\xff\xfe", "not UTF-8 text"),
         ("{", "not valid JSON"),
-        ("[]", "no document of ocbnn"),
-        ("{}", "no document of ocbnn"),
+        ("[]", "not an ocbnn document"),
+        ("{}", "not an ocbnn document"),
         ("\ufeff{}", "not valid JSON"),
         (whole(version=2), "format version 2.*Update ocbnn"),
         (whole(version=0), "whole number above zero"),
@@ -57,8 +57,8 @@ def whole(**changed):
         (whole(version="1"), "whole number above zero"),
         (whole(content=[]), "must hold the keys"),
         (whole(more=1), "must hold the keys"),
-        (whole(content={"a": float("nan")}), "NaN is not a number"),
-        (whole(content={"a": float("-inf")}), "-Infinity is not a number"),
+        (whole(content={"a": float("nan")}), "NaN is not a JSON number"),
+        (whole(content={"a": float("-inf")}), "-Infinity is not a JSON number"),
         (whole(content={"a": 0}).replace("0", "1e999"), "too large"),
         (whole(content={"a": 0}).replace("0", "9" * 5000), "not valid JSON"),
         (whole(content={"a": "\ud800"}), "not valid Unicode"),
@@ -188,7 +188,7 @@ def test_a_bomb_is_refused_before_it_goes_off(path):
     members = summed({**members_of(path), ARRAYS: bomb})
     path.write_bytes(zipped(members, zipfile.ZIP_DEFLATED))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    refused(path, "more than the limit of")
+    refused(path, "too many")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**15
 
 
@@ -209,7 +209,7 @@ def test_bundles_that_were_zipped_again_are_read(path):
 
 def test_other_packings_are_refused(path):
     path.write_bytes(zipped(members_of(path), zipfile.ZIP_LZMA))
-    refused(path, "other than deflate")
+    refused(path, "not compressed by deflate")
 
 
 def test_a_directory_of_a_million_names_is_not_read(path):

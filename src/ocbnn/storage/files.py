@@ -74,7 +74,7 @@ def read_file(path: Path, most: int) -> bytes:
         if status.st_size > most or len(data) > most:
             raise StorageError(
                 f"{path} has {status.st_size} bytes, more than the limit of {most}. If "
-                "you trust the file and have the memory, raise it: "
+                "you trust it and have the memory, raise the limit: "
                 "read_bundle(path, most_bytes=...)."
             )
         return data
