@@ -140,7 +140,10 @@ def test_rows_are_certified_with_a_tolerance(model):
     ("asked", "message"),
     [
         ({"at": [[1.0]]}, "at and tolerance belong together"),
-        ({"rule": "up", "at": [[1.0]], "tolerance": {"z": 1}}, "which is not an input: x"),
+        (
+            {"rule": "up", "at": [[1.0]], "tolerance": {"z": 1}},
+            "which is not an input: x",
+        ),
         ({"rule": "up", "at": [[1.0]], "tolerance": -1}, "zero or more"),
         ({"rule": "cap", "within": {"q": (0, 1)}}, "which is not an input: x"),
         ({"rule": "cap", "within": {"x": (3, 1)}}, "leave nothing of the region"),

@@ -71,9 +71,9 @@ def test_rows_of_a_table_keep_their_numbers_and_those_left_out_are_named(
 def test_what_cannot_be_asked_is_said_in_words_of_the_command_line(fitted, ocbnn, rows):
     many = "--tolerance dose=0.1 --tolerance pressure=5"
     for options, said in (
-        (("--within", "x"), "name the column first"),
-        (("--within", "x=3"), "its least and its greatest value"),
-        (("--within", "x=0:1,y=0:1"), "name the column first"),
+        (("--within", "x"), "name the column, then"),
+        (("--within", "x=3"), "its least and greatest value"),
+        (("--within", "x=0:1,y=0:1"), "name the column, then"),
         (("--within", "x=0:inf"), "finite numbers, got (0.0, inf). Write --within x="),
         (("--within", "x=0:1", "--within", "x=0:2"), "'x' is given twice"),
         (("--within", "x=9:8"), "Give others: --within x=LOW:HIGH"),
@@ -118,7 +118,7 @@ def test_what_is_no_model_is_called_what_it_is(fitted, ocbnn):
     for name, said in (("rows.csv", "a table"), ("study.toml", "a study file")):
         result = ocbnn("certify", fitted / name)
         assert result.code == 2
-        assert f"this is {said}, and no model" in result.err
+        assert f"this is {said}, not a model" in result.err
 
 
 def test_programs_read_what_went_wrong(fitted, ocbnn, tmp_path):
@@ -179,7 +179,7 @@ def test_ctrl_c_leaves_what_was_decided_until_then(
     document = json.loads(result.out)
     assert (document["stopped"], document["holds"]) == (True, False)
     assert [rule["undecided"] for rule in document["rules"]][1] == 1
-    assert "what was decided until then is above" in result.err
+    assert "the results so far are above" in result.err
     again = ocbnn("certify", model, "--verify", out, "--least", "0")
     assert again.code == 3, again.err
     assert "8 remain undecided: it was stopped before." in " ".join(again.out.split())

@@ -30,7 +30,7 @@ def test_the_demo_is_read_without_a_terminal(tmp_path):
         (["--mimic", "nowhere"], 1, "nowhere: no such folder"),
         (["--mimic", "."], 1, "no file for ICUSTAYS"),
         (["--out", "table.csv"], 2, "a file name that ends in .parquet"),
-        (["--memory", "plenty"], 2, "write 2GB or 800MB"),
+        (["--memory", "plenty"], 2, "Write 2GB"),
     ],
 )
 def test_what_goes_wrong_is_said_in_a_sentence(tmp_path, arguments, code, message):

@@ -40,8 +40,8 @@ def test_a_report_of_the_command_line_advises_commands(tmp_path, ocbnn, fitted):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["rows.csv"], "rows.csv: this is a table, and no model."),
-        (["study.toml"], "this is a study file, and no model. `ocbnn fit"),
+        (["rows.csv"], "rows.csv: this is a table, not a model."),
+        (["study.toml"], "this is a study file, not a model. `ocbnn fit"),
         (["out", "--refit", "--no-refit"], "write one of them, or neither."),
     ],
 )

@@ -33,7 +33,7 @@ def test_a_fit_leaves_a_model_and_a_report(fitted):
     assert set(document["report"]["rules"]) == {"never negative", "high on the right"}
     text = (out / "report.txt").read_text()
     assert "Verdict" in text
-    assert "10 rows the fit never saw" in text
+    assert "10 held-out rows" in text
 
 
 def test_the_same_fit_is_read_and_not_run_again(fitted, ocbnn):
@@ -56,13 +56,13 @@ def test_another_fit_is_not_overwritten_unless_forced(fitted, folder, ocbnn):
     table.write_text(table.read_text() + "099,0.5,red,0.5\n")
     result = ocbnn("fit", study, "--out", out, "--seed", "5")
     assert result.code == 2
-    assert "another fit is kept here" in result.err
+    assert "this folder holds another fit" in result.err
     assert "the table and the seed" in result.err
     assert "--force" in result.err
     (folder / "mine").mkdir()
     (folder / "mine" / "thesis.tex").write_text("")
     result = ocbnn("fit", study, "--out", folder / "mine", "--force")
-    assert (result.code, "no folder of a fit" in result.err) == (2, True)
+    assert (result.code, "not the folder of a fit" in result.err) == (2, True)
     result = ocbnn("fit", study, "--out", table)
     assert (result.code, "this is a file" in result.err) == (2, True)
 
@@ -111,7 +111,7 @@ def test_a_population_that_is_stopped_is_kept_and_goes_on(folder, ocbnn, ctrl_c)
     (reached,) = re.findall(r"SMC was stopped at temperature (\S+),", message)
     assert 0 < float(reached) < 1
     assert "so these are not draws from the posterior" in message
-    assert f"`ocbnn resume {out}` goes on" in stopped.err
+    assert f"`ocbnn resume {out}` continues" in stopped.err
     assert library.load(out / "model.ocbnn").draws_.draws == 40
     ended = ocbnn("resume", out)
     assert ended.code == 0
@@ -127,7 +127,7 @@ def test_a_report_is_shown_again(fitted, tmp_path, ocbnn):
     assert ocbnn("report", fitted / "out", "--html", page).code == 0
     assert "Verdict" in page.read_text()
     result = ocbnn("report", tmp_path)
-    assert (result.code, "no folder of a fit" in result.err) == (2, True)
+    assert (result.code, "not the folder of a fit" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_report_is_shown_again(fitted, tmp_path, ocbnn):
         ('categories = ["colour"]', "", 2, 'Write `categories = ["colour"]`'),
         ('"x", "colour"', '"x", "color"', 1, "Did you mean `colour`?"),
         ('output = "y"', 'output = "z"', 1, "no column 'z', which"),
-        ('output = "y"', 'output = "colour"', 2, "is the output, which"),
+        ('output = "y"', 'output = "colour"', 2, "is the output, and"),
         ('"rows.csv"', '"row.csv"', 1, "no such file. Files there: rows.csv"),
         ("y >= -0.5", "z >= -0.5", 2, "line 11, rule 1, rule: rule 'never negative'"),
         ("y >= 0.2", "y <= -1", 2, "never negative"),

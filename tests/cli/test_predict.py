@@ -86,10 +86,10 @@ def test_a_parquet_file_and_a_summary_for_programs(fitted, new, tmp_path, ocbnn)
     ("text", "code", "message"),
     [
         ("x,note\n1,a\n", 1, "no column 'colour', which the model needs"),
-        ("x,colour\n1,green\n", 1, "never seen 'green'. It knows blue, red"),
+        ("x,colour\n1,green\n", 1, "not fitted with 'green'. It knows blue, red"),
         ("x,colour\none,red\n2,red\n3,red\n", 1, "row 1, column 'x': 'one' is no"),
         ("x,colour\n,red\n", 1, "every row lacks an input"),
-        ("x,colour,y_sd\n1,red,2\n", 1, "already has the columns y_sd"),
+        ("x,colour,y_sd\n1,red,2\n", 1, "the columns y_sd exist already"),
         ("", 1, "empty"),
     ],
 )
@@ -201,5 +201,5 @@ def test_a_rule_that_does_not_hold_gives_an_exit_code_of_its_own(
     monkeypatch.setattr(rule_checks, "check", lambda *_: [broken])
     result = ocbnn("check", fitted / "out")
     assert result.code == 3
-    assert "BROKEN  up" in result.out
+    assert "VIOLATED  up" in result.out
     assert json.loads(ocbnn("check", fitted / "out", "--json").out)["holds"] is False

@@ -60,7 +60,7 @@ def test_ctrl_c_stops_and_resume_goes_on(tmp_path):
     assert process.returncode == 130
     assert f"ocbnn resume {out}" in err
     assert "Traceback" not in err
-    assert json.loads(message) == {"error": f"stopped. `ocbnn resume {out}` goes on."}
+    assert json.loads(message) == {"error": f"stopped. `ocbnn resume {out}` continues."}
     assert not (out / "report.json").exists()
     result = run("report", str(out))
     assert result.returncode == 2

@@ -40,12 +40,13 @@ def test_the_page_is_opened_by_a_file_that_only_its_owner_can_read(
 def test_a_port_that_is_taken_is_named():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(SettingError, match=rf"--port {port}: .*Without --port"):
+        with pytest.raises(SettingError, match=rf"--port {port}: .*Leave out --port"):
             studio._bound("127.0.0.1", port)
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("none.csv", "no such file"), ("data.txt", "none of them")]
+    ("name", "message"),
+    [("none.csv", "no such file"), ("data.txt", "Name one of them")],
 )
 def test_what_cannot_be_opened_is_refused_first(tmp_path, name, message):
     (tmp_path / "data.txt").write_text("x,y\n")

@@ -250,11 +250,11 @@ def test_a_missing_folder_table_or_column_is_named(tmp_path):
         (b"", r"LABEVENTS\.csv: the file is empty"),
         (
             b"SUBJECT_ID,ITEMID,CHARTTIME,VALUENUM\n1,2,3\n1,2,3,4,5\n",
-            r"LABEVENTS\.csv: this is no readable table",
+            r"LABEVENTS\.csv: this is not a readable table",
         ),
         (
             b"SUBJECT_ID,ITEMID,CHARTTIME,VALUENUM\n7,50813,\xff\xfe,4\n",
-            r"LABEVENTS\.csv, line 2: this is no readable table.*UTF-8",
+            r"LABEVENTS\.csv, line 2: this is not a readable table.*UTF-8",
         ),
     ],
 )
@@ -296,7 +296,7 @@ def test_what_is_no_such_table_is_refused(tmp_path):
         read_windows(other)
     with pytest.raises(DataError, match="this is a folder"):
         clinical_windows(out=tmp_path)
-    with pytest.raises(SettingError, match="'plenty' is no amount of memory"):
+    with pytest.raises(SettingError, match="'plenty' is not an amount of memory"):
         clinical_windows(memory="plenty")
 
 

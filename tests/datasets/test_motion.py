@@ -128,16 +128,18 @@ def test_a_seed_decides_the_split(reaches):
 
 
 def test_a_split_asks_for_no_more_than_there_is(reaches):
-    with pytest.raises(DataError, match=r"12 motions labelled 'pickupR'.*10 \+ 3"):
+    with pytest.raises(
+        DataError, match=r"train=10 and test=3 .*12 together.*'pickupR'"
+    ):
         reaches.split(0, label="pickupR", train=10, test=3)
-    with pytest.raises(DataError, match=r"0 motions .*'reachingL', 'reachingR'"):
+    with pytest.raises(DataError, match=r"at most 0 .*'reachingL', 'reachingR'"):
         reaches.split(0, label="reaching")
 
 
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
-        ({"window": 2}, "window is a whole number of frames, at least 3, got 2"),
+        ({"window": 2}, "window must be a whole number of frames >= 3, got 2"),
         ({"stride": 0}, "stride"),
         ({"horizon": 1.5}, "horizon"),
         ({"noise_on": "targets"}, "'angles', 'recording'"),
@@ -176,7 +178,7 @@ def test_a_table_of_ones_own_is_read_plain_or_zipped(tmp_path, name):
         (f"{HEADER}\na_1,0,0,x,0,0\n", "line 2: not a number"),
         (f"{HEADER}\na_1,0,0,0\n", "line 2: not a number"),
         (f"{HEADER}\na_1,0,0,nan,0,0\n", "frame 0 of 'a_1' has an angle"),
-        (f"{HEADER}\na_1,0,0,0,0,90\n", "90, which is no angle in radians"),
+        (f"{HEADER}\na_1,0,0,0,0,90\n", "90, which is not an angle in radians"),
     ],
 )
 def test_a_table_that_is_no_recording_is_refused(tmp_path, text, match):

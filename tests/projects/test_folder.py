@@ -12,7 +12,7 @@ def run(seed):
 
 def test_a_file_is_no_folder_of_a_fit(tmp_path):
     (tmp_path / "study.toml").write_text("")
-    with pytest.raises(SettingError, match="no folder of a fit"):
+    with pytest.raises(SettingError, match="not the folder of a fit"):
         RunFolder(tmp_path / "study.toml").run()
 
 
@@ -25,6 +25,6 @@ def test_only_a_fit_that_began_is_protected(tmp_path, left):
     assert folder.run() == run(1)
     folder.checkpoint.mkdir()
     (folder.path / left).write_text("an hour's work")
-    with pytest.raises(SettingError, match="what differs is the seed"):
+    with pytest.raises(SettingError, match="which differs in the seed"):
         folder.claim(run(2), "", force=False)
     assert (folder.path / left).exists()

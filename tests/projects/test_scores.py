@@ -13,7 +13,7 @@ def lines(share, rows=200, held_out=True):
 
 @pytest.mark.parametrize(
     ("share", "message"),
-    [(0.7, "too narrow, by more than chance"), (1.0, "wider than they need be")],
+    [(0.7, "too narrow, by more than chance"), (1.0, "wider than necessary")],
 )
 def test_intervals_that_chance_cannot_explain_are_remarked_on(share, message):
     assert message in lines(share)

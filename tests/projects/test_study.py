@@ -68,7 +68,7 @@ def test_a_quick_look_has_fewer_draws_of_the_same_plan(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"rows.csv"', "rows.csv", r"study\.toml, line 3: this is no TOML"),
+        ('"rows.csv"', "rows.csv", r"study\.toml, line 3: this is not TOML"),
         ('"rows.csv"', "3", r"line 3, \[data\] file: it must be text in quotes, got 3"),
         ("task", "taks", r"line 5, \[data\] taks: .* Did you mean `task`\?"),
         ('task = "regression"', "", r"line 2, \[data\] task: .* missing.*regression"),
@@ -186,7 +186,7 @@ def test_a_file_that_is_no_study_file_is_refused(tmp_path):
     with pytest.raises(SettingError, match=r"ends in \.toml"):
         read_study(tmp_path / "table.csv")
     (tmp_path / "latin.toml").write_bytes("# café".encode("latin-1"))
-    with pytest.raises(SettingError, match="no text in UTF-8"):
+    with pytest.raises(SettingError, match="not UTF-8 text"):
         read_study(tmp_path / "latin.toml")
     (tmp_path / "empty.toml").write_text("")
     with pytest.raises(SettingError, match=r"data: this key is missing.*`\[data\]`"):
@@ -201,6 +201,6 @@ def test_a_column_of_lists_is_called_one(tmp_path, inputs, output):
     study = read_study(tmp_path / "study.toml")
     with (
         open_table(study.table) as table,
-        pytest.raises(DataError, match="column 'l': each row has a list or a record"),
+        pytest.raises(DataError, match="column 'l': its cells are lists or records"),
     ):
         check_columns(study, table)

@@ -200,12 +200,12 @@ def _no_space(path, data):
         ({"a": (1, 2)}, {}, "of type tuple"),
         ({"a": {1, 2}}, {}, "of type set"),
         ({"a": {1: 2}}, {}, "keys must be text"),
-        ({"a": float("nan")}, {}, "JSON has no word for"),
-        ({"a": "\ud800"}, {}, "not Unicode"),
+        ({"a": float("nan")}, {}, "which JSON cannot express"),
+        ({"a": "\ud800"}, {}, "not valid Unicode"),
         ({}, {"a": np.array(["x"])}, "of type str"),
         ({}, {"a": np.array([object()])}, "of type object"),
         ({}, {"a": np.zeros(2, complex)}, "of type complex"),
-        ({}, {"": np.zeros(2)}, "named by text"),
+        ({}, {"": np.zeros(2)}, "non-empty text"),
     ],
 )
 def test_what_could_not_come_back_is_not_written(path, document, arrays, message):

@@ -118,7 +118,7 @@ def test_what_cannot_be_is_refused_in_its_field(studio, chromium):
         form.get_by_label("from", exact=True).fill("80")
         form.get_by_label("to", exact=True).fill("30")
         page.keyboard.press("Enter")
-        expect(form.locator(".trouble").first).to_have_text("Has to be above “from”.")
+        expect(form.locator(".trouble").first).to_have_text("Must be above “from”.")
         step(page, "fit")
         page.get_by_label("Inference").select_option("nuts")
         draws = page.get_by_label("Draws per chain")

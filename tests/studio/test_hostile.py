@@ -329,7 +329,7 @@ def test_a_study_that_no_page_can_show_is_refused_with_a_sentence(tmp_path):
     private.write_text("s3cret\ns3,cret\n")
     (tmp_path / "link.csv").symlink_to(private)
     path.write_text(text.replace("t.csv", "link.csv"))
-    with pytest.raises(DataError, match="line 2: this is no readable table") as caught:
+    with pytest.raises(DataError, match=r"line 2: .* not a readable table") as caught:
         store.from_study(path)
     assert "s3" not in str(caught.value)
     assert not list((tmp_path / "studio").iterdir())
@@ -342,7 +342,7 @@ def test_a_link_to_a_table_elsewhere_is_not_quoted(tmp_path):
     private.write_text("4711,4712\n1,2\n")
     link.symlink_to(private)
     store = Store(tmp_path / "studio")
-    with pytest.raises(DataError, match="the first line holds numbers") as caught:
+    with pytest.raises(DataError, match=r"first line must .* holds numbers") as caught:
         store.from_table(link.name, link)
     assert "4711" not in str(caught.value)
     assert not list((tmp_path / "studio").iterdir())

@@ -274,7 +274,7 @@ def test_only_what_is_offered_is_taken_away(studio, name):
 def test_nonsense_is_refused_in_words(studio):
     session = studio.example("fig2-left")
     status, _, content = studio.ask(session, b"no json", "PUT")
-    assert (status, json.loads(content)["error"]) == (422, "the request is no JSON.")
+    assert (status, json.loads(content)["error"]) == (422, "the request is not JSON.")
     status, _, content = studio.ask(session, {"revision": 1}, "PUT")
     assert status == 422
     assert "document" in json.loads(content)["error"]

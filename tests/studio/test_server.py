@@ -262,7 +262,7 @@ def test_figures_and_the_report_are_taken_away(studio, fitted):
     page = studio.ask(f"{session}/files/report.html")[2].decode()
     assert "With rules: The draws" in page
     assert "gap: if -0.3" in page
-    assert "broken without" in page
+    assert "violated without" in page
     assert "typical error (RMSE)" in page
     assert "data:image/png;base64," in page
     assert "http" not in page.replace("http-equiv", "")
@@ -290,7 +290,7 @@ def test_a_fit_that_is_stopped_too_early_leaves_the_one_before(studio, fitted):
     studio.json(f"{session}/cancel", {})
     _, after = studio.heard(session)
     assert after["fit"]["state"] == "stopped"
-    assert "the fit before, which is kept" in after["fit"]["message"]
+    assert "previous fit is kept and shown" in after["fit"]["message"]
     assert after["fit"]["old"] is True
     assert after["result"] == before["result"]
     assert studio.json(f"{session}/posterior", {})["with"]["mean"]

@@ -31,18 +31,18 @@ import os, sys, time
 from ocbnn.studio.stop_signal import StopSignal
 
 say = lambda word: os.write(1, f"{word}\\n".encode())  # One write: two threads speak.
-stop = StopSignal(farewell=lambda: say("farewell"), promise=lambda: say("promise"))
+stop = StopSignal(on_exit=lambda: say("farewell"), on_saving=lambda: say("promise"))
 stop.listen()
 if "hold" in sys.argv:
     stop.hold()
 say("listening")
-while not ("hold" in sys.argv and stop.is_asked):
+while not ("hold" in sys.argv and stop.is_requested):
     try:
         time.sleep(0.01)
     except BaseException:
         pass
 say("written")
-assert stop.let_go()
+assert stop.release()
 """
 
 
@@ -407,5 +407,5 @@ def test_a_population_that_is_stopped_is_shown_and_said_to_be_on_its_way(studio)
     (said,) = verdict["sentences"]
     assert re.match(r"SMC was stopped at temperature \d[\d.e-]*, on its way", said)
     assert "not draws from the posterior" in said
-    assert said.endswith("Fit goes on from there.")
+    assert said.endswith("Fit continues from there.")
     assert studio.json(f"{session}/posterior", {})["with"]["mean"]

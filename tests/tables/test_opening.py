@@ -183,7 +183,7 @@ def test_nothing_is_quoted_of_a_file_to_which_a_link_leads(tmp_path, content, wa
 def test_a_pipe_is_no_table_and_nobody_waits_for_it(tmp_path):
     path = tmp_path / "pipe.csv"
     os.mkfifo(path)
-    with pytest.raises(DataError, match="no plain file"), open_table(path):
+    with pytest.raises(DataError, match="not a plain file"), open_table(path):
         pass
 
 
@@ -193,7 +193,7 @@ def test_a_pipe_is_no_table_and_nobody_waits_for_it(tmp_path):
         (b"a," + b"x" * 200_000, "name has at most 1,000 characters"),
         (b"a," + b"x" * 2000, "name has at most 1,000 characters"),
         (b'a,"' + b"x," * 200_000, "name has at most 1,000 characters"),
-        (b"x" * 20_000_000, "first line has more than 10,000,000 characters"),
+        (b"x" * 20_000_000, "first line must .* more than 10,000,000 characters"),
         (
             b",".join(b"c%d" % i for i in range(20_000)),
             "at most 2,000 columns.*20,000",

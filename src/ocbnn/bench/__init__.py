@@ -1,3 +1,3 @@
-"""How fast the library is, beside what the same machine can do."""
+"""Benchmarks: the library's speed compared with what the same machine can do."""
 
 from ocbnn.bench.suite import CASES as CASES, run_bench as run_bench

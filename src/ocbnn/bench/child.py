@@ -1,4 +1,4 @@
-"""Running Python in a new process."""
+"""Runs Python code in a new process."""
 
 import os
 import subprocess
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 
 def run_child(code: str, settings: Mapping[str, str] | None = None) -> str:
-    """Run code in a new process; what it printed."""
+    """Run code in a new process, and return what it printed."""
     environment = {**os.environ, **(settings or {})}
-    quiet = [sys.executable, "-W", "ignore", "-c", code]
+    command = [sys.executable, "-W", "ignore", "-c", code]
     return subprocess.run(
-        quiet, check=True, env=environment, stdout=subprocess.PIPE, text=True
+        command, check=True, env=environment, stdout=subprocess.PIPE, text=True
     ).stdout

@@ -1,4 +1,4 @@
-"""What a benchmark found: numbers with their spread, and what they should be."""
+"""Results of benchmarks: numbers with their spread and their goals."""
 
 import dataclasses
 from typing import Any
@@ -15,17 +15,17 @@ class Finding:
     case
         The case's name.
     setting
-        What of it was varied, in words.
+        The variant of the case, in words.
     what
         What the number is.
     value
-        The number over several turns.
+        The number over several repetitions.
     unit
         Its unit; empty for a ratio.
     least
-        What it should be at least; None where nothing is asked.
+        The least value that reaches the goal; None without one.
     most
-        What it should be at most, likewise.
+        The greatest value that reaches the goal; None without one.
     """
 
     case: str
@@ -38,7 +38,7 @@ class Finding:
 
     @property
     def is_reached(self) -> bool | None:
-        """Whether the number is what it should be; None where nothing is asked."""
+        """Whether the goal is reached; None without a goal."""
         if self.least is None and self.most is None:
             return None
         high_enough = self.least is None or self.value.middle >= self.least
@@ -46,15 +46,15 @@ class Finding:
 
     @property
     def goal(self) -> str:
-        """What it should be, in words."""
+        """The goal, in words."""
         if self.least is not None:
             return f">= {self.least:g}"
         return "" if self.most is None else f"<= {self.most:g}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
-        said = dataclasses.asdict(self)
-        return {**said, "value": self.value._asdict(), "reached": self.is_reached}
+        """The finding as plain values."""
+        fields = dataclasses.asdict(self)
+        return {**fields, "value": self.value._asdict(), "reached": self.is_reached}
 
 
 def line(finding: Finding) -> str:

@@ -1,4 +1,4 @@
-"""The paper's HMC on its first figure, beside a bare loop on the same density."""
+"""The paper's HMC on its first figure, compared with a bare loop."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,34 +22,34 @@ _STEP_SIZE, _STEPS, _MOVES = 0.003, 50, 400
 
 
 def beside_a_bare_loop(case: str, repeats: int) -> Iterator[Finding]:
-    """Speed of one chain, and how many chains as many cores carry."""
-    made = first_figure()
-    seconds = in_turns({"ours": _chain(made), "bare": _bare_chain(made)}, repeats)
+    """The speed of one chain, and of one chain per core."""
+    target = first_figure()
+    seconds = in_turns({"ours": _chain(target), "bare": _bare_chain(target)}, repeats)
     leapfrog = spread(1e6 * seconds["ours"] / (_MOVES * _STEPS))
     yield Finding(case, "one chain", "one leapfrog step", leapfrog, "us")
     relative = spread(seconds["bare"] / seconds["ours"])
     yield Finding(case, "one chain", "speed beside a bare loop", relative, least=0.9)
-    yield from _on_cores(case, made, repeats)
+    yield from _on_cores(case, target, repeats)
 
 
-def _on_cores(case: str, made: Target, repeats: int) -> Iterator[Finding]:
-    many = cores()
-    if many < 2:
+def _on_cores(case: str, target: Target, repeats: int) -> Iterator[Finding]:
+    count = cores()
+    if count < 2:
         return
     plan = lambda chains: HMC(
         chains=chains, warmup=0, draws=10 * _MOVES, step_size=_STEP_SIZE, climb=0
     )
     runs: dict[str, Run] = {
-        str(chains): lambda chains=chains: _sampled(plan(chains), made)
-        for chains in (1, many)
+        str(chains): lambda chains=chains: _sampled(plan(chains), target)
+        for chains in (1, count)
     }
     seconds = in_turns(runs, repeats)
-    carried = spread(seconds["1"] / seconds[str(many)])
-    yield Finding(case, f"{many} chains", "speed of each", carried, least=0.85)
+    relative = spread(seconds["1"] / seconds[str(count)])
+    yield Finding(case, f"{count} chains", "speed of each", relative, least=0.85)
 
 
-def _sampled(plan: HMC, made: Target) -> np.ndarray:
-    return sample(plan, made, jax.random.key(0)).stats["logdensity"]
+def _sampled(plan: HMC, target: Target) -> np.ndarray:
+    return sample(plan, target, jax.random.key(0)).stats["logdensity"]
 
 
 def first_figure() -> Target:
@@ -66,51 +66,64 @@ def first_figure() -> Target:
     )
 
 
-def _chain(made: Target) -> Run:
+def _chain(target: Target) -> Run:
     plan = HMC(step_size=_STEP_SIZE, steps=_STEPS, climb=0)
-    algorithm, key = plan.bind(made), jax.random.key(0)
+    algorithm, key = plan.bind(target), jax.random.key(0)
     state = init(algorithm, key)
     start, count = jnp.asarray(0), jnp.asarray(_MOVES)
     return lambda: draw(algorithm, key, state, start, count, _MOVES, 1)[0]
 
 
-def _bare_chain(made: Target) -> Run:
-    slope = jax.value_and_grad(lambda place: made.logdensity(made.unravel(place)))
-    begin = made.ravel(made.initial(jax.random.key(0)))
-    run = jax.jit(lambda place, key: bare_hmc(slope, place, key))
-    return lambda: run(begin, jax.random.key(1))
+def _bare_chain(target: Target) -> Run:
+    slope = jax.value_and_grad(
+        lambda position: target.logdensity(target.unravel(position))
+    )
+    start = target.ravel(target.initial(jax.random.key(0)))
+    run = jax.jit(lambda position, key: bare_hmc(slope, position, key))
+    return lambda: run(start, jax.random.key(1))
 
 
 def bare_hmc(
     slope: Callable[[jax.Array], tuple[jax.Array, jax.Array]],
-    place: jax.Array,
+    position: jax.Array,
     key: jax.Array,
     step_size: float = _STEP_SIZE,
     steps: int = _STEPS,
     moves: int = _MOVES,
 ) -> tuple[jax.Array, jax.Array]:
-    """Hamiltonian Monte Carlo with nothing around it: every place, and how it ended."""
+    """Bare Hamiltonian Monte Carlo: the last position, and all positions."""
 
     def leapfrog(_: Any, state: tuple) -> tuple:
-        place, momentum, _, force = state
+        position, momentum, _, force = state
         momentum = momentum + 0.5 * step_size * force
-        place = place + step_size * momentum
-        value, force = slope(place)
-        return place, momentum + 0.5 * step_size * force, value, force
+        position = position + step_size * momentum
+        value, force = slope(position)
+        return position, momentum + 0.5 * step_size * force, value, force
 
     def move(state: tuple, key: jax.Array) -> tuple[tuple, Any]:
-        place, value, force = state
+        position, value, force = state
         key_kick, key_accept = jax.random.split(key)
-        momentum = jax.random.normal(key_kick, place.shape, place.dtype)
-        begin = (place, momentum, value, force)
-        new, last, there, pull = jax.lax.fori_loop(0, steps, leapfrog, begin)
-        gain = there - value + 0.5 * jnp.sum(momentum**2) - 0.5 * jnp.sum(last**2)
-        accept = jnp.log(jax.random.uniform(key_accept)) < gain
-        keep = lambda a, b: jnp.where(accept, a, b)
-        state = keep(new, place), keep(there, value), keep(pull, force)
+        momentum = jax.random.normal(key_kick, position.shape, position.dtype)
+        start = (position, momentum, value, force)
+        new_position, new_momentum, new_value, new_force = jax.lax.fori_loop(
+            0, steps, leapfrog, start
+        )
+        log_ratio = (
+            new_value
+            - value
+            + 0.5 * jnp.sum(momentum**2)
+            - 0.5 * jnp.sum(new_momentum**2)
+        )
+        accept = jnp.log(jax.random.uniform(key_accept)) < log_ratio
+        select = lambda a, b: jnp.where(accept, a, b)
+        state = (
+            select(new_position, position),
+            select(new_value, value),
+            select(new_force, force),
+        )
         return state, state[0]
 
-    value, force = slope(place)
+    value, force = slope(position)
     keys = jax.random.split(key, moves)
-    state, places = jax.lax.scan(move, (place, value, force), keys)
-    return state[0], places
+    state, positions = jax.lax.scan(move, (position, value, force), keys)
+    return state[0], positions

@@ -1,4 +1,4 @@
-"""How much memory a process took at its peak."""
+"""Peak memory of a process."""
 
 import re
 import sys
@@ -8,15 +8,15 @@ _STATUS = Path("/proc/self/status")
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has had since it began.
+    """The peak memory of this process since it started.
 
-    Where Linux tells, that of its own program: what `getrusage` says there includes
-    the process that started it.
+    On Linux it is read from /proc, because `getrusage` includes the parent process
+    there.
     """
     if _STATUS.exists():
-        found = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())
-        if found:
-            return 1024 * int(found[1])
+        match = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())
+        if match:
+            return 1024 * int(match[1])
     import resource  # noqa: PLC0415 (not everywhere)
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

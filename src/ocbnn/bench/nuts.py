@@ -1,4 +1,4 @@
-"""NUTS on the paper's first figure, beside NumPyro and BlackJAX."""
+"""NUTS on the paper's first figure, compared with NumPyro and BlackJAX."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -21,28 +21,28 @@ _LEAST = {"BlackJAX": 1.2, "NumPyro": 2.0}
 
 
 class Turn(NamedTuple):
-    """What one run from one seed gave, where the function mixes worst."""
+    """The result of one run, at the input where the function mixes worst."""
 
-    rate: float  # effective draws a second
+    rate: float  # effective draws per second
     rhat: float
 
 
 def beside_others(case: str, repeats: int) -> Iterator[Finding]:
-    """Effective draws of the function a second, warm-up and all, beside others'."""
-    made = first_figure()
-    samplers = {"ours": _ours(made), **dict(others(made, _EFFORT))}
+    """Effective draws of the function per second, including warm-up."""
+    target = first_figure()
+    samplers = {"ours": _ours(target), **dict(others(target, _EFFORT))}
     for run in samplers.values():
-        jax.block_until_ready(run(jax.random.key(0)))  # compiles what is not yet
+        jax.block_until_ready(run(jax.random.key(0)))  # compiles
     turns: dict[str, list[Turn]] = {name: [] for name in samplers}
     for turn in range(repeats):
-        # Every turn has a seed of its own, because luck differs more than speed.
+        # Every turn has its own seed, because mixing varies more than speed.
         for name in in_order(samplers, turn):
-            turns[name].append(_turn(made, samplers[name], jax.random.key(turn + 1)))
+            turns[name].append(_turn(target, samplers[name], jax.random.key(turn + 1)))
     yield from findings(case, turns)
 
 
 def findings(case: str, turns: Mapping[str, list[Turn]]) -> Iterator[Finding]:
-    """Rates and R-hats of all; ours beside others', seed by seed."""
+    """Rates and R-hats of all samplers, and our rate relative to theirs, per seed."""
     setting = f"{_EFFORT.chains} chains"
     rates = {
         name: np.array([turn.rate for turn in all_]) for name, all_ in turns.items()
@@ -50,7 +50,7 @@ def findings(case: str, turns: Mapping[str, list[Turn]]) -> Iterator[Finding]:
     for name, rate in rates.items():
         what = f"effective draws of {name}"
         yield Finding(case, setting, what, spread(rate), "/s")
-        # Draws of chains that disagree count for little, and here it is seen why.
+        # R-hat explains low rates: chains that disagree have few effective draws.
         mixing = spread(np.array([turn.rhat for turn in turns[name]]))
         yield Finding(case, setting, f"greatest R-hat of {name}", mixing)
     ours = rates.pop("ours")
@@ -60,25 +60,25 @@ def findings(case: str, turns: Mapping[str, list[Turn]]) -> Iterator[Finding]:
         yield Finding(case, setting, what, spread(ours / theirs), least=least)
 
 
-def _turn(made: Target, run: Sampler, seed: jax.Array) -> Turn:
+def _turn(target: Target, run: Sampler, seed: jax.Array) -> Turn:
     seconds, positions = timed(lambda: run(seed))
-    curves = _values(made, jax.tree.map(jnp.asarray, positions))
+    curves = _values(target, jax.tree.map(jnp.asarray, positions))
     values = np.asarray(curves, float)
     return Turn(float(ess_bulk(values).min()) / seconds, float(rhat(values).max()))
 
 
 @jax.jit
-def _values(made: Target, positions: Model) -> jax.Array:
+def _values(target: Target, positions: Model) -> jax.Array:
     inputs = jnp.asarray(_INPUTS, float)
-    one = lambda position: made.network.batch(position.weights, inputs)[:, 0]
-    return jax.vmap(jax.vmap(one))(positions)
+    curve = lambda position: target.network.batch(position.weights, inputs)[:, 0]
+    return jax.vmap(jax.vmap(curve))(positions)
 
 
-def _ours(made: Target) -> Sampler:
+def _ours(target: Target) -> Sampler:
     plan = NUTS(
         chains=_EFFORT.chains,
         warmup=_EFFORT.warmup,
         draws=_EFFORT.draws,
         target_acceptance=_EFFORT.acceptance,
     )
-    return lambda seed: sample(plan, made, seed).positions
+    return lambda seed: sample(plan, target, seed).positions

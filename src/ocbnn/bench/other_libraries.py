@@ -1,8 +1,8 @@
-"""NUTS of other libraries on a density of ours, as their documentation advises.
+"""NUTS of other libraries on one of our densities, as their documentation recommends.
 
-Both advise to vectorise chains or, on processors, to give each a device of its own.
-Threads do what such devices do, and need no setting before JAX starts. Everything is
-compiled once, before it is timed.
+Both recommend vectorised chains or, on CPUs, one device per chain. Threads work like
+such devices, and need no settings before JAX starts. Everything is compiled once,
+before it is timed.
 """
 
 import importlib.util
@@ -25,7 +25,7 @@ Draw = Callable[[Any, Any], Any]
 
 
 class Effort(NamedTuple):
-    """How much is drawn, and how carefully."""
+    """The lengths of runs and their target acceptance."""
 
     chains: int
     warmup: int
@@ -33,71 +33,71 @@ class Effort(NamedTuple):
     acceptance: float
 
 
-def others(made: Target, effort: Effort) -> Iterator[tuple[str, Sampler]]:
-    """BlackJAX, and NumPyro where it is installed, each in two ways."""
-    chain = _blackjax(made, effort)
-    yield "BlackJAX, vectorised", _at_once(made, effort.chains, jax.vmap(chain))
-    yield "BlackJAX, chains on cores", _on_cores(made, effort.chains, chain)
+def others(target: Target, effort: Effort) -> Iterator[tuple[str, Sampler]]:
+    """BlackJAX and, if it is installed, NumPyro, each in two ways."""
+    chain = _blackjax(target, effort)
+    yield "BlackJAX, vectorised", _at_once(target, effort.chains, jax.vmap(chain))
+    yield "BlackJAX, chains on cores", _on_cores(target, effort.chains, chain)
     if importlib.util.find_spec("numpyro") is None:
         return
-    chains = _numpyro(made, effort)
-    yield "NumPyro, vectorised", _at_once(made, effort.chains, chains)
-    chain = _numpyro(made, effort._replace(chains=1))
-    yield "NumPyro, chains on cores", _on_cores(made, effort.chains, chain)
+    chains = _numpyro(target, effort)
+    yield "NumPyro, vectorised", _at_once(target, effort.chains, chains)
+    chain = _numpyro(target, effort._replace(chains=1))
+    yield "NumPyro, chains on cores", _on_cores(target, effort.chains, chain)
 
 
-def _at_once(made: Target, count: int, chains: Draw) -> Sampler:
-    begin = _beginnings(made, count)
+def _at_once(target: Target, count: int, chains: Draw) -> Sampler:
+    starts_for = _starts(target, count)
     with third_party():
-        run = jax.jit(chains).lower(*begin(jax.random.key(0))).compile()
-    return lambda seed: run(*begin(seed))
+        run = jax.jit(chains).lower(*starts_for(jax.random.key(0))).compile()
+    return lambda seed: run(*starts_for(seed))
 
 
-def _on_cores(made: Target, count: int, chain: Draw) -> Sampler:
-    begin = _beginnings(made, count)
-    pick = lambda begun, index: jax.tree.map(lambda a: a[index], begun)
+def _on_cores(target: Target, count: int, chain: Draw) -> Sampler:
+    starts_for = _starts(target, count)
+    pick = lambda starts, index: jax.tree.map(lambda a: a[index], starts)
     with third_party():
-        run = jax.jit(chain).lower(*pick(begin(jax.random.key(0)), 0)).compile()
+        run = jax.jit(chain).lower(*pick(starts_for(jax.random.key(0)), 0)).compile()
 
-    def go(seed: jax.Array) -> Model:
-        begun = begin(seed)
-        one = lambda index: jax.block_until_ready(run(*pick(begun, index)))
+    def run_chains(seed: jax.Array) -> Model:
+        starts = starts_for(seed)
+        run_chain = lambda index: jax.block_until_ready(run(*pick(starts, index)))
         with ThreadPoolExecutor(cores()) as pool:
-            found = list(pool.map(one, range(count)))
-        return jax.tree.map(lambda *parts: jnp.stack(parts), *found)
+            chains = list(pool.map(run_chain, range(count)))
+        return jax.tree.map(lambda *parts: jnp.stack(parts), *chains)
 
-    return go
+    return run_chains
 
 
-def _beginnings(made: Target, count: int) -> Callable[[jax.Array], tuple[Any, Any]]:
-    """Keys and starts of chains."""
-    starts = jax.jit(jax.vmap(made.initial))
+def _starts(target: Target, count: int) -> Callable[[jax.Array], tuple[Any, Any]]:
+    """A function from a seed to the keys and starting positions of chains."""
+    starts = jax.jit(jax.vmap(target.initial))
 
-    def begin(seed: jax.Array) -> tuple[Any, Any]:
+    def starts_for(seed: jax.Array) -> tuple[Any, Any]:
         key_start, key_run = jax.random.split(seed)
-        places = starts(jax.random.split(key_start, count))
-        return jax.random.split(key_run, count), places
+        positions = starts(jax.random.split(key_start, count))
+        return jax.random.split(key_run, count), positions
 
-    return begin
+    return starts_for
 
 
-def _blackjax(made: Target, effort: Effort) -> Draw:
+def _blackjax(target: Target, effort: Effort) -> Draw:
     """Window adaptation and a scan, for one chain."""
     with third_party(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import blackjax  # noqa: PLC0415
 
-    def chain(key: jax.Array, place: Model) -> Model:
+    def chain(key: jax.Array, position: Model) -> Model:
         key_warmup, key_draws = jax.random.split(key)
         adaptation = blackjax.window_adaptation(
-            blackjax.nuts, made.logdensity, target_acceptance_rate=effort.acceptance
+            blackjax.nuts, target.logdensity, target_acceptance_rate=effort.acceptance
         )
         (state, parameters), _ = adaptation.run(
             key_warmup,
-            place,
+            position,
             effort.warmup,  # pyright: ignore
         )
-        step = blackjax.nuts(made.logdensity, **parameters).step
+        step = blackjax.nuts(target.logdensity, **parameters).step
 
         def move(state: Any, key: jax.Array) -> tuple[Any, Any]:
             state, _ = step(key, state)
@@ -109,13 +109,13 @@ def _blackjax(made: Target, effort: Effort) -> Draw:
     return chain
 
 
-def _numpyro(made: Target, effort: Effort) -> Draw:
+def _numpyro(target: Target, effort: Effort) -> Draw:
     """Its own warm-up and chains: all of them, or one."""
     from numpyro import infer  # noqa: PLC0415
 
-    several = effort.chains > 1
+    has_several_chains = effort.chains > 1
     kernel = infer.NUTS(
-        potential_fn=lambda position: -made.logdensity(position),
+        potential_fn=lambda position: -target.logdensity(position),
         target_accept_prob=effort.acceptance,
     )
     mcmc = infer.MCMC(
@@ -127,8 +127,8 @@ def _numpyro(made: Target, effort: Effort) -> Draw:
         progress_bar=False,
     )
 
-    def run(key: Any, place: Any) -> Any:
-        mcmc.run(key, init_params=place)
-        return mcmc.get_samples(group_by_chain=several)
+    def run(key: Any, position: Any) -> Any:
+        mcmc.run(key, init_params=position)
+        return mcmc.get_samples(group_by_chain=has_several_chains)
 
     return run

@@ -1,4 +1,4 @@
-"""Predictions for many rows, beside one pass of bare matrix products."""
+"""Predictions for many rows, compared with one pass of bare matrix products."""
 
 from collections.abc import Iterator
 
@@ -17,10 +17,10 @@ from ocbnn.predictive import Predictive
 from ocbnn.priors import WeightPrior
 
 _WIDTHS, _DRAWS = (9, 200, 200, 2), 50
-# So few rows at a time stay in the processor's cache; more make the products slower.
+# This many rows fit into the processor's cache; more make the products slower.
 _PRODUCT_ROWS, _TIMES = 256, 16
 _GIB = 2.0**30
-# A number that was measured so often has shown its spread.
+# Enough repetitions to show the spread of memory.
 _TURNS = 3
 
 
@@ -31,13 +31,13 @@ def predictions(case: str, rows: int, repeats: int) -> Iterator[Finding]:
 
 
 def share_of_a_pass(case: str, rows: int, repeats: int) -> Iterator[Finding]:
-    """Time of all rows: one pass would be enough."""
+    """The time of all rows, relative to one pass of products."""
     products, their_flops = forward_products(_WIDTHS, _DRAWS, _PRODUCT_ROWS, _TIMES)
     runs = {"ours": summary(rows, _WIDTHS, _DRAWS), "products": products}
     seconds = in_turns(runs, repeats)
-    whole = 2.0 * weights_in(_WIDTHS) * _DRAWS * rows
+    flops = 2.0 * weights_in(_WIDTHS) * _DRAWS * rows
     ceiling = their_flops / seconds["products"]
-    share = (whole / seconds["ours"]) / ceiling
+    share = (flops / seconds["ours"]) / ceiling
     setting = f"{rows:,} rows"
     yield Finding(case, setting, "all rows", spread(seconds["ours"]), "s")
     yield Finding(case, setting, "products", spread(ceiling / 1e9), "GFLOP/s")
@@ -45,20 +45,20 @@ def share_of_a_pass(case: str, rows: int, repeats: int) -> Iterator[Finding]:
 
 
 def memory(case: str, rows: int, repeats: int) -> Iterator[Finding]:
-    """Peak memory of all rows and of a quarter, each in a process of its own."""
+    """Peak memory of all rows and of a quarter, each in its own process."""
     counts = (rows, rows // 4)
     turns = range(min(repeats, _TURNS))
-    found = np.array([[_peak_of(count) for count in counts] for _ in turns])
-    for count, peaks in zip(counts, found.T, strict=True):
+    peak_memory = np.array([[_peak_of(count) for count in counts] for _ in turns])
+    for count, peaks in zip(counts, peak_memory.T, strict=True):
         most = 1.0 if count == rows else None
         peak = spread(peaks / _GIB)
         yield Finding(case, f"{count:,} rows", "peak memory", peak, "GiB", most=most)
     # Inputs, and mean, standard deviation and interval of every output.
     row = 8 * (_WIDTHS[0] + 4 * _WIDTHS[-1])
-    all_rows, quarter = (found - row * np.array(counts)).T
+    all_rows, quarter = (peak_memory - row * np.array(counts)).T
     what = "peak memory but for inputs and outputs, beside that of a quarter"
-    grown = spread(all_rows / quarter)
-    yield Finding(case, f"{rows:,} rows", what, grown, most=1.1)
+    growth = spread(all_rows / quarter)
+    yield Finding(case, f"{rows:,} rows", what, growth, most=1.1)
 
 
 def _peak_of(rows: int) -> int:
@@ -68,7 +68,7 @@ def _peak_of(rows: int) -> int:
 
 
 def peak_of_summary(rows: int, widths: tuple[int, ...], draws: int) -> int:
-    """The most memory that this process has had, after predicting so many rows."""
+    """The peak memory of this process after predicting `rows` rows."""
     summary(rows, widths, draws)()
     return peak_bytes()
 
@@ -80,6 +80,6 @@ def summary(rows: int, widths: tuple[int, ...], draws: int) -> Run:
     keys = jax.random.split(jax.random.key(0), draws)
     weights = jax.vmap(lambda key: WeightPrior("fan-in").sample(key, network))(keys)
     likelihood = GaussianNoise.fixed(0.1, outputs)
-    made = Predictive(network, likelihood, Model(weights, {}))
+    predictive = Predictive(network, likelihood, Model(weights, {}))
     X = np.random.default_rng(0).standard_normal((rows, inputs))
-    return lambda: made.summary(X, 0.9)
+    return lambda: predictive.summary(X, 0.9)

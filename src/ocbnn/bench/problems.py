@@ -1,4 +1,4 @@
-"""Targets of the sizes that are measured; speed does not look at values."""
+"""Targets of given sizes with random data, as speed does not depend on values."""
 
 import itertools
 
@@ -15,7 +15,7 @@ POINTS = 50
 
 
 def weights_in(widths: tuple[int, ...]) -> int:
-    """Weights of the layers' matrices, biases aside: those that cost a product.
+    """The number of weights without biases: those that take part in products.
 
     >>> weights_in((9, 200, 200, 2))
     42200
@@ -24,7 +24,7 @@ def weights_in(widths: tuple[int, ...]) -> int:
 
 
 def step_flops(widths: tuple[int, ...], particles: int, rows: int) -> float:
-    """Useful operations of one gradient of many networks: six a weight and row."""
+    """Useful operations of one gradient of many networks: six per weight and row."""
     return 6.0 * weights_in(widths) * particles * rows
 
 
@@ -38,7 +38,7 @@ def target(
     rules: int = 1,
     points: int = POINTS,
 ) -> Target:
-    """A network between noise and noise, with rules that bound its first output."""
+    """A target with random inputs and outputs, and rules about its first output."""
     rng = np.random.default_rng(0)
     inputs, *hidden, outputs = widths
     names = tuple(f"x{i}" for i in range(inputs))

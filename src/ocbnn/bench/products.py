@@ -1,7 +1,7 @@
-"""The ceiling: matrix products of the same shapes, and nothing else.
+"""Matrix products of the same shapes alone, as an upper limit of speed.
 
-They run in one compiled loop, as the library's do, and hand their results on, so that
-a compiler can neither leave one out nor compute it once for all.
+They run in one compiled loop, as the library's do. Each depends on the one before, so
+the compiler can neither skip one nor hoist it out of the loop.
 """
 
 import itertools
@@ -12,32 +12,32 @@ import jax.numpy as jnp
 
 from ocbnn.bench.timing import Run
 
-# Too little to change a number, and a compiler does not know.
+# Too small to change a number, which the compiler does not know.
 _TRACE = 1e-6
 
 
 def gradient_products(
     widths: tuple[int, ...], particles: int, rows: int, times: int
 ) -> tuple[Run, float]:
-    """Products of gradients of many networks, and how many operations they are.
+    """The products in gradients of many networks, and their number of operations.
 
-    For each layer one product forwards and two backwards; the first layer has no slope
-    to hand down. A run gives the last inputs and the last gradient of every layer: of
-    half the sum of squares of a network without activations.
+    Each layer has one product forwards and two backwards; the first layer has one less.
+    A run returns the last inputs and every layer's last gradient, of half the sum of
+    squares of a network without activations.
     """
     values, layers = _numbers(widths, particles, rows)
 
     def gradients(
         _: Any, state: tuple[jax.Array, list[jax.Array]]
     ) -> tuple[jax.Array, list[jax.Array]]:
-        passed = [state[0]]
+        activations = [state[0]]
         for weights in layers:
-            passed.append(passed[-1] @ weights)
-        slope, found = passed[-1], []
+            activations.append(activations[-1] @ weights)
+        cotangent, layer_gradients = activations[-1], []
         for depth in reversed(range(len(layers))):
-            found.insert(0, passed[depth].mT @ slope)
-            slope = slope @ layers[depth].mT if depth else slope
-        return _next(state[0], passed[-1]), found
+            layer_gradients.insert(0, activations[depth].mT @ cotangent)
+            cotangent = cotangent @ layers[depth].mT if depth else cotangent
+        return _next(state[0], activations[-1]), layer_gradients
 
     run = jax.jit(lambda start: jax.lax.fori_loop(0, times, gradients, start))
     counts = [
@@ -51,19 +51,19 @@ def gradient_products(
 def forward_products(
     widths: tuple[int, ...], draws: int, rows: int, times: int
 ) -> tuple[Run, float]:
-    """Products of passes through many networks, and how many operations they are.
+    """The products in forward passes of many networks, and their number of operations.
 
-    A run gives the last inputs and what became of them.
+    A run returns the last inputs and the last outputs.
     """
     values, layers = _numbers(widths, draws, rows)
 
     def one_pass(
         _: Any, state: tuple[jax.Array, jax.Array]
     ) -> tuple[jax.Array, jax.Array]:
-        passed = state[0]
+        activations = state[0]
         for weights in layers:
-            passed = passed @ weights
-        return _next(state[0], passed), passed
+            activations = activations @ weights
+        return _next(state[0], activations), activations
 
     run = jax.jit(lambda start: jax.lax.fori_loop(0, times, one_pass, start))
     start = (values, jnp.zeros((draws, rows, widths[-1])))
@@ -74,7 +74,7 @@ def forward_products(
 def _numbers(
     widths: tuple[int, ...], networks: int, rows: int
 ) -> tuple[jax.Array, list[jax.Array]]:
-    """Inputs, and layers that neither raise nor lower what passes through them."""
+    """Random inputs, and layers that keep the scale of what passes through them."""
     key_values, *keys = jax.random.split(jax.random.key(0), len(widths))
     values = jax.random.normal(key_values, (networks, rows, widths[0]))
     layers = [
@@ -85,5 +85,5 @@ def _numbers(
 
 
 def _next(values: jax.Array, outputs: jax.Array) -> jax.Array:
-    # The inputs are the smallest numbers that all products depend on.
+    # Every product depends on the inputs, which are the smallest arrays.
     return values + _TRACE * outputs[..., :1]

@@ -1,4 +1,4 @@
-"""Many rules, beside one rule with as many points."""
+"""Many rules, compared with one rule that has as many points."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ _WIDTHS, _ROWS, _POINTS = (4, 50, 1), 200, 20
 def cost_of_rules(
     case: str, counts: tuple[int, ...], repeats: int
 ) -> Iterator[Finding]:
-    """How fast a gradient with many rules is, beside one rule with all their points."""
+    """The speed of a gradient with many rules, relative to one rule with all points."""
     for count in counts:
         many = target(_WIDTHS, _ROWS, activation="tanh", rules=count, points=_POINTS)
         one = target(_WIDTHS, _ROWS, activation="tanh", points=count * _POINTS)
@@ -30,16 +30,16 @@ def cost_of_rules(
 _TIMES = 500
 
 
-def _gradients(made: Target) -> Run:
-    position = made.initial(jax.random.key(0))
+def _gradients(target: Target) -> Run:
+    position = target.initial(jax.random.key(0))
 
     @jax.jit
-    def gradients(made: Target, position: object) -> object:
-        def one(place: object, _: None) -> tuple[object, None]:
-            slope = jax.grad(made.logdensity)(place)
+    def gradients(target: Target, position: object) -> object:
+        def step_once(position: object, _: None) -> tuple[object, None]:
+            slope = jax.grad(target.logdensity)(position)
             step = lambda value, move: value + 1e-6 * move
-            return jax.tree.map(step, place, slope), None
+            return jax.tree.map(step, position, slope), None
 
-        return jax.lax.scan(one, position, None, length=_TIMES)[0]
+        return jax.lax.scan(step_once, position, None, length=_TIMES)[0]
 
-    return lambda: gradients(made, position)
+    return lambda: gradients(target, position)

@@ -1,4 +1,4 @@
-"""How long Python takes to begin, and a fit whose code another process compiled."""
+"""Start-up time of imports, and of a fit with and without cached compilation."""
 
 import tempfile
 import time
@@ -14,7 +14,7 @@ _CODE = {
     "jax": "import jax",
     "ocbnn": "import ocbnn",
     "jax and scikit-learn": "import jax, sklearn.base",
-    # The package opens its rooms when asked, so it is asked for an estimator.
+    # The package imports its modules lazily, so an estimator is requested.
     "estimator": "import ocbnn; ocbnn.OCBNNRegressor",
 }
 _FIT = """
@@ -27,15 +27,15 @@ ocbnn.OCBNNRegressor(rule, progress=False, random_state=0,
 
 
 def beginnings(case: str, repeats: int) -> Iterator[Finding]:
-    """Imports in new processes, and a small fit in a first one and in a second."""
+    """Imports in new processes, and a small fit in a first and a second process."""
     yield from imports(case, repeats)
     yield from fits(case, repeats)
 
 
 def imports(case: str, repeats: int) -> Iterator[Finding]:
-    """Seconds that imports take beyond those of what they need.
+    """Seconds that imports take beyond the imports they need.
 
-    Sources are turned into bytecode in the turn that is not counted, as installers do.
+    Bytecode is compiled in the turn that is not counted, as installers do.
     """
     with tempfile.TemporaryDirectory() as folder:
         settings = {"PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": ""}
@@ -54,8 +54,8 @@ def imports(case: str, repeats: int) -> Iterator[Finding]:
 
 
 def fits(case: str, repeats: int) -> Iterator[Finding]:
-    """A fit in a new process, with an empty folder of compiled code and a full one."""
-    found = []
+    """A fit in a new process, with an empty compilation cache and with a full one."""
+    times = []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as folder:
             settings = {
@@ -63,14 +63,14 @@ def fits(case: str, repeats: int) -> Iterator[Finding]:
                 "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
                 "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
             }
-            found.append([_seconds(_FIT, settings), _seconds(_FIT, settings)])
-    first, second = np.array(found).T
+            times.append([_seconds(_FIT, settings), _seconds(_FIT, settings)])
+    first, second = np.array(times).T
     yield Finding(case, "first fit", "new process", spread(first), "s")
     relative = spread(second / first)
     yield Finding(case, "second fit", "beside the first", relative)
 
 
 def _seconds(code: str, settings: Mapping[str, str]) -> float:
-    began = time.perf_counter()
+    start = time.perf_counter()
     run_child(code, settings)
-    return time.perf_counter() - began
+    return time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""Which cases there are, and running some of them."""
+"""The benchmark cases, and the function that runs them."""
 
 import platform
 import time
@@ -31,21 +31,21 @@ CASES: dict[str, Case] = {
 def run_bench(
     names: list[str], *, repeats: int = 5, say: Callable[[Finding], None]
 ) -> dict[str, Any]:
-    """Measure cases one after the other.
+    """Run benchmark cases one after the other.
 
     Parameters
     ----------
     names
-        The cases; all when empty.
+        The cases; all if empty.
     repeats
-        Turns.
+        Repetitions.
     say
-        Called with every number as it is found.
+        Called with every finding as soon as it is measured.
 
     Returns
     -------
     dict[str, Any]
-        The machine, the versions, the day, and every number.
+        The date, the machine, the versions and every number.
 
     Raises
     ------
@@ -58,22 +58,22 @@ def run_bench(
                 f"there is no case {name!r}.{suggest(name, CASES)} Write one of "
                 f"{', '.join(CASES)}."
             )
-    found: list[Finding] = []
+    measured: list[Finding] = []
     for name in names or CASES:
         for finding in CASES[name](name, repeats):
-            found.append(finding)
+            measured.append(finding)
             say(finding)
     return {
         "date": time.strftime("%Y-%m-%d"),
         "machine": machine(),
         "versions": library_versions(),
         "repeats": repeats,
-        "findings": [finding.to_dict() for finding in found],
+        "findings": [finding.to_dict() for finding in measured],
     }
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers were measured on."""
+    """The machine on which numbers are measured."""
     device = jax.devices()[0]
     return {
         "device": f"{device.platform}: {device.device_kind}",

@@ -1,4 +1,4 @@
-"""Steps of SVGD, beside the matrix products that they are made of."""
+"""Steps of SVGD, compared with the matrix products in them."""
 
 import dataclasses
 import itertools
@@ -19,7 +19,7 @@ from ocbnn.posterior import Target
 
 @dataclasses.dataclass(frozen=True)
 class Sized:
-    """How large a case is.
+    """The size of a case.
 
     Attributes
     ----------
@@ -30,15 +30,15 @@ class Sized:
     batches
         Rows per step; None for all.
     particles
-        How many networks.
+        Number of networks.
     activation
         Of the hidden layers.
     is_classification
         Whether outputs are classes.
     least
-        The share of the products' speed that is asked for.
+        The share of the products' speed that is the goal.
     steps
-        In a run; so many that calling it takes no time beside them.
+        Steps in a run; enough to make the overhead of a call negligible.
     """
 
     widths: tuple[int, ...]
@@ -57,10 +57,10 @@ _GROWTH_STEPS = 5
 
 
 def share_of_products(case: str, sized: Sized, repeats: int) -> Iterator[Finding]:
-    """Useful operations a second, and their share of what bare products reach."""
+    """Useful operations per second, as a share of what bare products reach."""
     for batch in sized.batches:
         rows = POINTS + (batch or sized.rows)
-        made = target(
+        density = target(
             sized.widths,
             sized.rows,
             activation=sized.activation,
@@ -71,7 +71,7 @@ def share_of_products(case: str, sized: Sized, repeats: int) -> Iterator[Finding
         products, their_flops = gradient_products(
             sized.widths, sized.particles, rows, sized.steps
         )
-        runs = {"ours": moves(plan, made, sized.steps), "products": products}
+        runs = {"ours": moves(plan, density, sized.steps), "products": products}
         seconds = in_turns(runs, repeats)
         ours = sized.steps * step_flops(sized.widths, sized.particles, rows)
         rate, ceiling = ours / seconds["ours"], their_flops / seconds["products"]
@@ -85,7 +85,7 @@ def share_of_products(case: str, sized: Sized, repeats: int) -> Iterator[Finding
 
 
 def growth(case: str, counts: tuple[int, ...], repeats: int) -> Iterator[Finding]:
-    """Time per step as particles double, beside that of the arithmetic."""
+    """Time per step as particles double, relative to the arithmetic."""
     widths, rows = (20, 100, 80, 4), 20
     weights = weights_in(widths)
     runs = {
@@ -97,21 +97,21 @@ def growth(case: str, counts: tuple[int, ...], repeats: int) -> Iterator[Finding
         for count in counts
     }
     seconds = in_turns(runs, repeats)
-    # Four operations a pair and weight for the kernel, six a weight, row and particle.
+    # The kernel takes 4 operations per pair and weight, gradients 6 per weight and row.
     work = {
         n: 4.0 * n * n * weights + step_flops(widths, n, rows + POINTS) for n in counts
     }
-    for one, two in itertools.pairwise(counts):
-        grown = seconds[str(two)] / seconds[str(one)]
-        relative = spread(np.asarray(grown) / (work[two] / work[one]))
-        setting = f"{one} to {two} particles"
+    for fewer, more in itertools.pairwise(counts):
+        slowdown = seconds[str(more)] / seconds[str(fewer)]
+        relative = spread(np.asarray(slowdown) / (work[more] / work[fewer]))
+        setting = f"{fewer} to {more} particles"
         yield Finding(case, setting, "growth beside arithmetic", relative, most=1.2)
 
 
-def moves(plan: Plan, made: Target, count: int) -> Run:
-    """A run of some moves in the loop that the driver compiles."""
-    algorithm = plan.bind(made)
+def moves(plan: Plan, density: Target, count: int) -> Run:
+    """A run of `count` moves in the loop that the driver compiles."""
+    algorithm = plan.bind(density)
     key = jax.random.key(0)
     state = init(algorithm, key)
-    start, many = jnp.asarray(0), jnp.asarray(count)
-    return lambda: warm_up(algorithm, key, state, start, many, count)[0]
+    start, limit = jnp.asarray(0), jnp.asarray(count)
+    return lambda: warm_up(algorithm, key, state, start, limit, count)[0]

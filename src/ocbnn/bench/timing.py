@@ -1,4 +1,4 @@
-"""Timing things in turns, so that a slow moment of the machine hits all of them."""
+"""Timing in turns, so that a slow moment of the machine affects all runs."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +12,7 @@ Seconds = dict[str, np.ndarray]
 
 
 class Spread(NamedTuple):
-    """A number that was measured several times."""
+    """The median, minimum and maximum of a number."""
 
     middle: float
     low: float
@@ -23,17 +23,17 @@ def in_turns(runs: Mapping[str, Run], repeats: int) -> Seconds:
     """Seconds of every run in each of several turns, after one turn that compiles."""
     for run in runs.values():
         jax.block_until_ready(run())
-    found = {name: [] for name in runs}
+    seconds = {name: [] for name in runs}
     for turn in range(repeats):
         for name in in_order(runs, turn):
-            found[name].append(timed(runs[name])[0])
-    return {name: np.array(seconds) for name, seconds in found.items()}
+            seconds[name].append(timed(runs[name])[0])
+    return {name: np.array(times) for name, times in seconds.items()}
 
 
 def in_order(names: Iterable[str], turn: int) -> list[str]:
-    """Names in the order of a turn.
+    """The order of runs in a turn.
 
-    Turns begin with another one each, because the first finds the coldest caches.
+    Each turn starts with another run, because the first one finds the coldest caches.
 
     >>> in_order(["a", "b", "c"], 4)
     ['b', 'c', 'a']
@@ -44,14 +44,14 @@ def in_order(names: Iterable[str], turn: int) -> list[str]:
 
 
 def timed(run: Run) -> tuple[float, Any]:
-    """Seconds of one run, and what it gave."""
-    began = time.perf_counter()
-    found = jax.block_until_ready(run())
-    return time.perf_counter() - began, found
+    """The seconds that a run takes, and its result."""
+    start = time.perf_counter()
+    result = jax.block_until_ready(run())
+    return time.perf_counter() - start, result
 
 
 def spread(values: np.ndarray) -> Spread:
-    """The median over turns, the least and the greatest.
+    """The median over turns, the minimum and the maximum.
 
     >>> spread(np.array([3.0, 1.0, 2.0]))
     Spread(middle=2.0, low=1.0, high=3.0)

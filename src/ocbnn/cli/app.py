@@ -26,7 +26,7 @@ from ocbnn.errors import InferenceWarning, OcbnnError, SettingError
 CODES = {
     0: "done",
     1: "the work failed: a table or file that cannot be used",
-    2: "the command or the study file is written wrongly",
+    2: "the command or the study file is invalid",
     3: "check, certify: a rule does not hold",
     130: "stopped by Ctrl-C",
 }
@@ -64,11 +64,11 @@ class Preset(StrEnum):
     best = "best"
 
 
-def _show_version(asked: bool) -> bool:
-    if asked:
+def _show_version(requested: bool) -> bool:
+    if requested:
         typer.echo(f"ocbnn {__version__}")
         raise typer.Exit
-    return asked
+    return requested
 
 
 @app.callback()

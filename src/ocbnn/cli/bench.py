@@ -16,12 +16,12 @@ def bench(
         typer.Option(
             "--suite",
             metavar="NAME",
-            help="A case, or several: repeat the option. Left out: all.",
+            help="A case; repeat the option for several. Default: all.",
             show_default=False,
         ),
     ] = None,
     repeats: Annotated[
-        int, typer.Option(min=1, help="Turns, after one that compiles.")
+        int, typer.Option(min=1, help="Repetitions, after one that compiles.")
     ] = 5,
     as_json: Annotated[
         Path | None,
@@ -33,10 +33,10 @@ def bench(
         ),
     ] = None,
 ) -> None:
-    """Measure speed beside what the same machine can do, in the same run.
+    """Compare the library's speed with what the same machine can do, in one run.
 
-    Every number is the median over turns, with the least and the greatest.
-    Leave the machine alone meanwhile; all cases take about twenty minutes.
+    Every number is the median over repetitions, with minimum and maximum.
+    Use the machine for nothing else; all cases take about twenty minutes.
     """
     from ocbnn.bench import run_bench  # noqa: PLC0415
     from ocbnn.bench.finding import line  # noqa: PLC0415
@@ -44,11 +44,13 @@ def bench(
 
     try:
         with spoken_warnings():
-            found = run_bench(
-                suite or [], repeats=repeats, say=lambda one: typer.echo(line(one))
+            results = run_bench(
+                suite or [],
+                repeats=repeats,
+                say=lambda finding: typer.echo(line(finding)),
             )
     except KeyboardInterrupt:
         stop("stopped. Nothing was written.")
     if as_json is not None:
-        replace_file(as_json, (json.dumps(found, indent=2) + "\n").encode())
+        replace_file(as_json, (json.dumps(results, indent=2) + "\n").encode())
         note(f"written to {as_json}")

@@ -19,7 +19,7 @@ def certify(
         str | None,
         typer.Option(
             metavar="RULE",
-            help="A rule's name, or the text of another rule. Left out: every rule.",
+            help="A rule's name, or the text of another rule. Default: every rule.",
             show_default=False,
         ),
     ] = None,
@@ -27,8 +27,8 @@ def certify(
         Path | None,
         typer.Option(
             metavar="DATA",
-            help="CSV or Parquet file: prove it around these rows, not everywhere. "
-            "With --verify: the table that the certificate's rows must be those of.",
+            help="CSV or Parquet file: prove rules around these rows only. With "
+            "--verify: the table whose rows the certificate must be about.",
             show_default=False,
         ),
     ] = None,
@@ -36,8 +36,8 @@ def certify(
         list[str] | None,
         typer.Option(
             metavar="[COLUMN=]NUMBER",
-            help="How far from a row an input may lie, with --at: once for all "
-            "columns, or repeated for some; others are taken exactly as they are.",
+            help="With --at, how far an input may be from a row: once for all columns, "
+            "or repeated for some; the others must equal the row.",
             show_default=False,
         ),
     ] = None,
@@ -45,8 +45,8 @@ def certify(
         list[str] | None,
         typer.Option(
             metavar="COLUMN=LOW:HIGH",
-            help="Look at this part of an input alone. Left out: what the rule says, "
-            "and where it sets no bounds, the range of the training data.",
+            help="Restrict an input to this range. Default: the rule's bounds or, if "
+            "it sets none, the range of the training data.",
             show_default=False,
         ),
     ] = None,
@@ -54,19 +54,21 @@ def certify(
         str | None,
         typer.Option(
             metavar="N",
-            help="At most so many draws, evenly chosen, or `all`.",
+            help="Largest number of draws, evenly chosen, or `all`.",
             show_default="200",
         ),
     ] = None,
     boxes: Annotated[
         int | None,
         typer.Option(
-            min=1, help="At most so many boxes for each draw.", show_default="4096"
+            min=1, help="Largest number of boxes for each draw.", show_default="4096"
         ),
     ] = None,
     least: Annotated[
         float,
-        typer.Option(min=0, max=1, help="Share of draws that must be proved to hold."),
+        typer.Option(
+            min=0, max=1, help="Share of draws that must be proved to keep each rule."
+        ),
     ] = 0.99,
     out: Annotated[
         Path | None,
@@ -80,7 +82,7 @@ def certify(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Check a certificate that was written before, and prove nothing new.",
+            help="Check an existing certificate instead of proving anything.",
             show_default=False,
         ),
     ] = None,
@@ -88,10 +90,10 @@ def certify(
         bool, typer.Option("--json", help="Print one JSON object.")
     ] = False,
 ) -> None:
-    """Prove of each draw that it keeps a rule at every input of its region.
+    """Prove for each draw that it keeps a rule at every input of its region.
 
-    Exit code 3 when a smaller share than --least is proved to. Ctrl-C stops it
-    with what was decided until then, which is printed and written, too.
+    Exit code 3 if a smaller share of draws than --least is proved. After Ctrl-C,
+    the results so far are printed and written.
     """
     settings = {"rule": rule, "tolerance": tolerance, "within": within}
     settings |= {"draws": draws, "boxes": boxes}
@@ -106,19 +108,19 @@ def certify(
                 certificate = _checked(model, verify, at, {**settings, "out": out})
     except KeyboardInterrupt:
         stop("stopped. Nothing was written.", as_json=as_json)
-    is_whole = not (certificate.skipped or certificate.stopped)
-    holds = is_whole and all(rule.holds >= least for rule in certificate)
+    is_complete = not (certificate.skipped or certificate.stopped)
+    holds = is_complete and all(rule.holds >= least for rule in certificate)
     if as_json:
         answer = {"holds": holds, "least": least, "verified": verify is not None}
         show_json({**answer, **certificate.to_dict()})
     else:
         typer.echo(certificate.to_text(spelling))
         if verify is not None:
-            typer.echo(f"\n{_stands(verify, certificate, at)}")
+            typer.echo(f"\n{_verified(verify, certificate, at)}")
         if out is not None:
             typer.echo(f"\nwritten to {out}")
     if verify is None and certificate.stopped:
-        stop("stopped early; what was decided until then is above.")
+        stop("stopped early; the results so far are above.")
     if not holds:
         raise typer.Exit(RULES_BROKEN)
 
@@ -135,23 +137,21 @@ def _proved(model: Path, settings: dict[str, Any], out: Path | None) -> Any:
     return certificate
 
 
-def _checked(model: Path, path: Path, at: Path | None, others: dict[str, Any]) -> Any:
+def _checked(model: Path, path: Path, at: Path | None, options: dict[str, Any]) -> Any:
     from ocbnn.projects.certificates import checked_again  # noqa: PLC0415
 
-    for name, value in others.items():
+    for name, value in options.items():
         if value:
             raise SettingError(
-                f"--verify checks what a certificate says, and takes no --{name}. "
+                f"--verify checks a certificate as it is, and takes no --{name}. "
                 "Leave it out."
             )
     return checked_again(opened(model), path, at)
 
 
-def _stands(path: Path, certificate: Any, at: Path | None) -> str:
-    words = "how many boxes and seconds it took, and what stayed undecided"
+def _verified(path: Path, certificate: Any, at: Path | None) -> str:
+    unchecked = "how many boxes and seconds it took, and what stayed undecided"
     if certificate.asked.rows is not None and at is None:
-        words += ", and that its rows are those of a table (--at compares them)"
-    sentence = (
-        "every statement was checked again and stands. Its author's word alone are"
-    )
-    return textwrap.fill(f"{path}: {sentence} {words}.", 80, break_on_hyphens=False)
+        unchecked += ", and that its rows are those of a table (--at compares them)"
+    sentence = "every statement was checked again and is valid. Not checked:"
+    return textwrap.fill(f"{path}: {sentence} {unchecked}.", 80, break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""What every command shares: switches, options given once, and errors for programs."""
+"""Behaviour of every command: switches, options given once, and errors as JSON."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,31 +10,31 @@ from ocbnn.errors import CertificateError, OcbnnError, SettingError
 
 
 class Command(TyperCommand):
-    """A command that never takes the last of several values in silence.
+    """A command that refuses an option given twice instead of taking the last value.
 
-    Its help shows `--json`, and not `--json <bool>`.
+    Its help shows `--json` instead of `--json <bool>`.
     """
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Arguments and options, `--help` among them."""
+        """Arguments and options, including `--help`."""
         return _as_switches(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Look at the words before they are taken apart."""
+        """Refuse options that are given twice."""
         words = args[: args.index("--")] if "--" in args else args
         for option in self.params:
             if getattr(option, "multiple", True) or getattr(option, "is_flag", True):
                 continue
-            given = [word for word in words if word.partition("=")[0] in option.opts]
-            if len(given) > 1:
+            repeats = [word for word in words if word.partition("=")[0] in option.opts]
+            if len(repeats) > 1:
                 raise SettingError(
-                    f"{option.opts[0]} is given {len(given)} times, and is taken once. "
-                    "Keep one."
+                    f"{option.opts[0]} is given {len(repeats)} times, but may be given "
+                    "once. Keep one."
                 )
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run it; with `--json`, what went wrong is an object, too."""
+        """Run the command; with `--json`, an error is printed as an object, too."""
         try:
             return super().invoke(ctx)
         except (OcbnnError, OSError) as error:
@@ -43,25 +43,25 @@ class Command(TyperCommand):
             raise
 
 
-def _failure(error: OcbnnError | OSError, given: dict[str, Any]) -> dict[str, Any]:
-    """What a program reads when there is nothing else to read."""
-    told: dict[str, Any] = {"error": sentence(error)}
-    if given.get("verify") is not None and isinstance(error, CertificateError):
-        told["verified"] = False
-    return told
+def _failure(error: OcbnnError | OSError, params: dict[str, Any]) -> dict[str, Any]:
+    """The JSON object that is printed instead of a result."""
+    failure: dict[str, Any] = {"error": sentence(error)}
+    if params.get("verify") is not None and isinstance(error, CertificateError):
+        failure["verified"] = False
+    return failure
 
 
 class Group(TyperGroup):
-    """A group of commands, whose help shows switches likewise."""
+    """A group of commands whose help shows switches in the same way."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Options, `--help` among them."""
+        """Options, including `--help`."""
         return _as_switches(super().get_params(ctx))
 
 
 def _as_switches(params: Iterable[Any]) -> list[Any]:
-    found = list(params)
-    for one in found:
-        if getattr(one, "is_flag", False):
-            one.metavar = ""
-    return found
+    parameters = list(params)
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters

@@ -1,4 +1,4 @@
-"""What commands say: results on stdout, all else on stderr."""
+"""Output of commands: results on stdout, everything else on stderr."""
 
 import json
 import warnings
@@ -13,30 +13,30 @@ from ocbnn.errors import InferenceWarning, OcbnnError
 
 
 def note(text: str) -> None:
-    """Say something that is no result."""
+    """Print a note on stderr."""
     typer.echo(f"ocbnn: {text}", err=True)
 
 
 def sentence(error: OcbnnError | OSError) -> str:
-    """An error as a person reads it."""
+    """An error as a sentence for people."""
     if isinstance(error, OSError):
         return f"{error.filename or 'a file'}: {error.strerror or error}"
     return str(error)
 
 
 def show_json(content: Any) -> None:
-    """One JSON object, and nothing else, on stdout."""
+    """Print one JSON object, and nothing else, on stdout."""
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def opened(path: Path) -> Any:
-    """A fitted model; what a person should know before using it is said."""
+    """Load a fitted model, and print a caution if it needs one."""
     # The library is heavy; `--help` should not wait for it.
     from ocbnn.projects.predictions import caution, load_model  # noqa: PLC0415
 
     fitted = load_model(path)
-    if said := caution(fitted):
-        note(said)
+    if warning := caution(fitted):
+        note(warning)
     return fitted
 
 
@@ -44,7 +44,7 @@ def opened(path: Path) -> Any:
 def spoken_warnings() -> Iterator[None]:
     """The library's warnings as sentences, without the lines of code they come from."""
     with warnings.catch_warnings():
-        # Verdicts are in what is printed; as warnings they would be said twice.
+        # The output contains verdicts; as warnings they would appear twice.
         warnings.simplefilter("ignore", InferenceWarning)
         warnings.showwarning = lambda message, *_, **__: note(str(message))
         yield

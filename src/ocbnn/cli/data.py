@@ -28,7 +28,7 @@ def clinical(
         typer.Option(
             metavar="DIR",
             help="Folder with the tables of MIMIC-III v1.4, each as TABLE.csv, "
-            "TABLE.csv.gz or TABLE.parquet. Left out: the demo of 100 patients that "
+            "TABLE.csv.gz or TABLE.parquet. Default: the demo of 100 patients that "
             "comes with ocbnn.",
             show_default=False,
         ),
@@ -44,7 +44,7 @@ def clinical(
     """Hypotension in intensive care: MIMIC-III as four-hour windows.
 
     One row per ICU stay and window: nine features, and whether a vasopressor
-    or a fluid bolus was given in the next window. Prints what was left out,
+    or a fluid bolus was given in the next window. Prints what was excluded,
     and why.
     """
     if out.suffix != ".parquet":

@@ -1,4 +1,4 @@
-"""`--distributed`: this process is one of several, on one machine or many."""
+"""`--distributed`: this process is one of several, on one or more machines."""
 
 import os
 import sys
@@ -12,47 +12,47 @@ from ocbnn.errors import LostProcessError, SettingError
 
 ADDRESS = "JAX_COORDINATOR_ADDRESS"
 COUNT, NUMBER = "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
-_PATIENCE = 300  # seconds until all have come
+_PATIENCE = 300  # seconds to wait for the other processes
 
 
 def join_others(folder: Path) -> None:
-    """Meet the other processes of a fit, before JAX does anything else.
+    """Connect to the other processes of a fit, before JAX does anything else.
 
     Raises
     ------
     SettingError
-        When nothing says who the others are.
+        When the environment does not name the other processes.
     LostProcessError
-        When they do not come.
+        When they cannot be reached in time.
     """
-    said = settings(os.environ)
+    options = settings(os.environ)
     import jax  # noqa: PLC0415 (heavy)
 
-    place = said.get("coordinator_address", "the first")
-    alone = (
+    address = options.get("coordinator_address", "the first")
+    timeout_message = (
         f"--distributed: the processes did not find each other in {_PATIENCE} seconds. "
-        f"Start all of them, and check that {place} can be reached from each."
+        f"Start all of them, and check that {address} can be reached from each."
     )
     note(f"waiting for the other processes, {_PATIENCE} seconds at most")
-    set_crash_notice(alone)  # JAX ends a process that waited in vain.
+    set_crash_notice(timeout_message)  # JAX kills a process whose wait times out.
     try:
-        jax.distributed.initialize(**said, initialization_timeout=_PATIENCE)
+        jax.distributed.initialize(**options, initialization_timeout=_PATIENCE)
     except ValueError as error:
         raise SettingError(
-            "--distributed: nothing says how many processes there are and which of "
-            f"them this is ({error}). Start the command with srun or mpirun, or set "
+            "--distributed: the environment does not say how many processes there are "
+            f"and which one this is ({error}). Use srun or mpirun, or set "
             f"{ADDRESS} (host:port of the first), {COUNT} and {NUMBER} (0, 1, ...) "
             "for each."
         ) from None
     except RuntimeError as error:
-        gist = str(error).splitlines()[0][:200]
-        raise LostProcessError(f"{alone} JAX says: {gist}") from None
+        reason = str(error).splitlines()[0][:200]
+        raise LostProcessError(f"{timeout_message} JAX says: {reason}") from None
     _keep_stdout()
     is_first = jax.process_index() == 0
     set_crash_notice(
         f"process {jax.process_index()} of {jax.process_count()} was ended, or another "
-        f"was lost and JAX ended this one. What was saved is kept: `ocbnn resume "
-        f"{folder}` goes on, on as many processes as you like.",
+        "was lost and JAX ended this one. What was saved is kept: `ocbnn resume "
+        f"{folder}` continues, on any number of processes.",
         patience=5.0 * is_first,
     )
     if is_first:
@@ -61,14 +61,14 @@ def join_others(folder: Path) -> None:
 
 
 def _keep_stdout() -> None:
-    """Let only results reach stdout: libraries below JAX greet each other there."""
+    """Keep stdout for results: libraries below JAX print messages there."""
     sys.stdout.flush()
     sys.stdout = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding)
     os.dup2(2, 1)
 
 
 def settings(environment: Mapping[str, str]) -> dict[str, Any]:
-    """What the environment says of the others; nothing where JAX can find out itself.
+    """Settings from the environment; empty if JAX can find them itself.
 
     >>> settings({ADDRESS: "10.0.0.1:1234", COUNT: "4", NUMBER: "1"})["num_processes"]
     4
@@ -76,7 +76,7 @@ def settings(environment: Mapping[str, str]) -> dict[str, Any]:
     Raises
     ------
     SettingError
-        When some of it is missing or no number.
+        When a variable is missing or not a number.
     """
     if not any(name in environment for name in (COUNT, NUMBER)):
         return {}

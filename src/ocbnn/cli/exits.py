@@ -1,4 +1,4 @@
-"""How a command ends when it does not end by itself."""
+"""Exits of commands that are stopped, fail or crash."""
 
 import atexit
 import os
@@ -11,34 +11,34 @@ import typer
 
 from ocbnn.cli.console import show_json
 
-# Says its text unless it is told something first.
+# Prints its text if stdin closes before anything is written to it.
 _WITNESS = "import sys; sys.stdin.read() or sys.stderr.write(sys.argv[1])"
 
 
 def stop(message: str, *, as_json: bool = False) -> NoReturn:
-    """Say so, as an object, too, where asked; leave with the exit code of Ctrl-C."""
+    """Print a message, and a JSON object if requested; exit as after Ctrl-C."""
     if as_json:
         show_json({"error": message})
     leave(message, 130)
 
 
 def leave(message: str, code: int) -> NoReturn:
-    """Say something and end at once, whatever else is still running."""
+    """Print a message and exit at once, whatever else is still running."""
     _crash_notice.withdraw()
     typer.echo(f"ocbnn: {message}", err=True)
     sys.stdout.flush()
     sys.stderr.flush()
     time.sleep(_crash_notice.patience)
-    # Compiled work may still be running in threads of its own, and an interpreter that
-    # is taken down around them can crash. Nothing is left to clean up.
+    # Compiled code may still run in threads of its own, and the interpreter can crash
+    # if it shuts down under them. There is nothing to clean up.
     os._exit(code)
 
 
 class CrashNotice:
-    """A sentence for the case that this process is ended before it can say anything.
+    """A message that is printed even if this process is killed.
 
-    JAX ends a process outright when one that it computes with is gone. So a child
-    listens, and speaks when its parent falls silent.
+    JAX kills a process when another one of the same computation is lost. So a child
+    process waits, and prints the message when its parent has ended.
     """
 
     def __init__(self) -> None:
@@ -47,14 +47,14 @@ class CrashNotice:
 
     @property
     def is_left(self) -> bool:
-        """Whether there is one."""
+        """Whether there is a message to print."""
         return self._witness is not None
 
     def leave(self, message: str, patience: float = 0.0) -> None:
-        """Have `message` said if nothing else comes after it.
+        """Print `message` if this process ends without withdrawing it.
 
-        With `patience`, this process waits so long before it ends early: it is the one
-        without which JAX ends the others, who may have something to say.
+        With `patience`, this process waits that many seconds before it exits: JAX kills
+        the other processes when it ends, and they may still have to report something.
         """
         self.withdraw()
         self.patience = patience
@@ -62,12 +62,12 @@ class CrashNotice:
             [sys.executable, "-S", "-c", _WITNESS, f"ocbnn: {message}\n"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is not meant for it.
+            start_new_session=True,  # Ctrl-C must not reach it.
         )
         atexit.register(self.withdraw)
 
     def withdraw(self) -> None:
-        """All is said."""
+        """Drop the message."""
         witness, self._witness = self._witness, None
         if witness is None or witness.stdin is None:
             return
@@ -75,7 +75,7 @@ class CrashNotice:
             witness.stdin.write(b".")
             witness.stdin.close()
         except OSError:
-            return  # It is gone already.
+            return  # It has ended already.
         witness.wait()
 
 
@@ -84,7 +84,7 @@ set_crash_notice = _crash_notice.leave
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """Say what went wrong and leave, without waiting for other processes."""
+    """Print an error and exit, without waiting for other processes."""
     if _crash_notice.is_left:
         leave(message, code)
     typer.echo(f"ocbnn: {message}", err=True)

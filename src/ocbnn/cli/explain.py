@@ -16,15 +16,15 @@ def explain(
     rule: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="One rule. Left out: every rule.", show_default=False
+            metavar="NAME", help="One rule. Default: every rule.", show_default=False
         ),
     ] = None,
     refit: Annotated[
         bool,
         typer.Option(
             "--refit",
-            help="Fit again without each rule. Left out: where the draws cannot tell, "
-            "for two minutes at most.",
+            help="Fit again without each rule. Default: only where the draws cannot "
+            "tell, for two minutes at most.",
         ),
     ] = False,
     no_refit: Annotated[
@@ -34,19 +34,19 @@ def explain(
         bool, typer.Option("--json", help="Print one JSON object.")
     ] = False,
 ) -> None:
-    """Say where each rule binds, what it removes, and which rows contradict it."""
+    """Show where each rule binds, what it removes, and which rows contradict it."""
     if refit and no_refit:
         raise SettingError("--refit --no-refit: write one of them, or neither.")
-    asked = True if refit else False if no_refit else None
+    refit_choice = True if refit else False if no_refit else None
     from ocbnn.projects.command_advice import on_command_line  # noqa: PLC0415
 
     spelling = on_command_line(model)
     try:
         with spoken_warnings(), errors_spelled(spelling):
-            found = opened(model).explain(rule, refit=asked)
+            explanation = opened(model).explain(rule, refit=refit_choice)
     except KeyboardInterrupt:
         stop("stopped.", as_json=as_json)
     if as_json:
-        show_json(found.to_dict(spelling))
+        show_json(explanation.to_dict(spelling))
     else:
-        typer.echo(found.to_text(spelling))
+        typer.echo(explanation.to_text(spelling))

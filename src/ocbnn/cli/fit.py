@@ -17,7 +17,7 @@ Devices = Annotated[
     str | None,
     typer.Option(
         metavar="N",
-        help="How many of JAX's devices to use, or `all`, `cpu`, `gpu`.",
+        help="Number of JAX devices to use, or `all`, `cpu`, `gpu`.",
         show_default=False,
     ),
 ]
@@ -25,8 +25,8 @@ Distributed = Annotated[
     bool,
     typer.Option(
         "--distributed",
-        help="This is one of several processes, as Slurm, Open MPI or "
-        "JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID say.",
+        help="Run as one of several processes, which Slurm, Open MPI or "
+        "JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID describe.",
     ),
 ]
 
@@ -39,16 +39,16 @@ def fit(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder for the model and the report. Left out: results/STUDY.",
+            help="Folder for the model and the report. Default: results/STUDY.",
             show_default=False,
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="In the place of the study's.", show_default=False),
+        typer.Option(min=0, help="Replaces the study's seed.", show_default=False),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A short run, to see that all is in order.")
+        bool, typer.Option("--quick", help="A short run, to see that everything works.")
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace another fit in the folder.")
@@ -57,10 +57,10 @@ def fit(
     distributed: Distributed = False,
     as_json: Json = False,
 ) -> None:
-    """Fit a model to a table and rules, as a study file says.
+    """Fit a model to a table and rules, as described in a study file.
 
     Writes model.ocbnn, report.txt, report.json, a copy of the study file, and
-    the run as it continues: after Ctrl-C, `ocbnn resume DIR` continues it.
+    checkpoints: after Ctrl-C, `ocbnn resume DIR` continues the run.
     """
     out = out or Path("results") / study.stem
     try:
@@ -69,7 +69,7 @@ def fit(
         from ocbnn.projects.fitting import fit_study  # noqa: PLC0415
 
         with spoken_warnings():
-            found = fit_study(
+            outcome = fit_study(
                 *(study, out),
                 seed=seed,
                 quick=quick,
@@ -79,8 +79,8 @@ def fit(
                 say=note,
             )
     except KeyboardInterrupt:
-        stop(f"stopped. `ocbnn resume {out}` goes on.", as_json=as_json)
-    _show(found, as_json=as_json)
+        stop(f"stopped. `ocbnn resume {out}` continues.", as_json=as_json)
+    _show(outcome, as_json=as_json)
 
 
 def resume(
@@ -89,17 +89,19 @@ def resume(
     distributed: Distributed = False,
     as_json: Json = False,
 ) -> None:
-    """Go on with a fit that was stopped, to the same numbers."""
+    """Continue a fit that was stopped; it ends with the same numbers."""
     try:
         if distributed:
             join_others(folder)
-        from ocbnn.projects.fitting import resume as go_on  # noqa: PLC0415
+        from ocbnn.projects.fitting import resume as resume_fit  # noqa: PLC0415
 
         with spoken_warnings():
-            found = go_on(folder, devices=_as_devices(devices), progress=True, say=note)
+            outcome = resume_fit(
+                folder, devices=_as_devices(devices), progress=True, say=note
+            )
     except KeyboardInterrupt:
-        stop(f"stopped. `ocbnn resume {folder}` goes on.", as_json=as_json)
-    _show(found, as_json=as_json)
+        stop(f"stopped. `ocbnn resume {folder}` continues.", as_json=as_json)
+    _show(outcome, as_json=as_json)
 
 
 def report(
@@ -125,20 +127,20 @@ def report(
         typer.echo(text, nl=False)
 
 
-def _as_devices(said: str | None) -> int | str | None:
-    return int(said) if said is not None and said.isdecimal() else said
+def _as_devices(text: str | None) -> int | str | None:
+    return int(text) if text is not None and text.isdecimal() else text
 
 
-def _show(found: "Outcome | None", *, as_json: bool) -> None:
-    if found is None:
-        return  # Another process speaks for all.
+def _show(outcome: "Outcome | None", *, as_json: bool) -> None:
+    if outcome is None:
+        return  # Another process reports for all.
     if as_json:
-        show_json(found.document)
+        show_json(outcome.document)
     else:
-        typer.echo(found.summary)
-        typer.echo(f"\nwritten to {found.folder.path}")
-    if found.interrupted:
+        typer.echo(outcome.summary)
+        typer.echo(f"\nwritten to {outcome.folder.path}")
+    if outcome.interrupted:
         stop(
-            "stopped early; what was drawn until then is written. "
-            f"`ocbnn resume {found.folder.path}` goes on."
+            "stopped early; the draws so far are written. "
+            f"`ocbnn resume {outcome.folder.path}` continues."
         )

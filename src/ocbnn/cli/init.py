@@ -17,7 +17,7 @@ def init(
         Path | None,
         typer.Option(
             metavar="STUDY.toml",
-            help="Study file to write. Left out: beside you, named after the table.",
+            help="Study file to write. Default: in this folder, named after the table.",
             show_default=False,
         ),
     ] = None,
@@ -25,26 +25,26 @@ def init(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="The column to predict. Left out: the last one.",
+            help="The column to predict. Default: the last one.",
             show_default=False,
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a study file that is there.")
+        bool, typer.Option("--force", help="Replace an existing study file.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object.")
     ] = False,
 ) -> None:
-    """Look at a table and write a study file for it, explained line by line."""
+    """Write a study file for a table, with comments on every line."""
     try:
         from ocbnn.projects.scaffold import start_study  # noqa: PLC0415
 
         path = out or Path(data.name.split(".")[0] or "study").with_suffix(".toml")
-        started = start_study(data, path, output=output, force=force)
+        scaffold = start_study(data, path, output=output, force=force)
     except KeyboardInterrupt:
         stop("stopped. Nothing was written.", as_json=as_json)
     if as_json:
-        show_json(started.document())
+        show_json(scaffold.document())
         return
-    typer.echo(started.summary())
+    typer.echo(scaffold.summary())

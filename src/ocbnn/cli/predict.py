@@ -1,4 +1,4 @@
-"""`ocbnn predict` and `ocbnn check`: what a fitted model says about a table."""
+"""`ocbnn predict` and `ocbnn check`: a model's predictions and rule checks."""
 
 import shutil
 import sys
@@ -30,35 +30,37 @@ def predict(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A .csv or .parquet file to write. Left out: CSV on stdout.",
+            help="A .csv or .parquet file to write. Default: CSV on stdout.",
             show_default=False,
         ),
     ] = None,
     interval: Annotated[
-        float, typer.Option(help="Share of probability between lower and upper.")
+        float, typer.Option(help="Probability between lower and upper.")
     ] = 0.95,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object; needs --out.")
     ] = False,
 ) -> None:
-    """Predict every row of a table: all its columns, and beside them the answer.
+    """Predict every row of a table, and add the predictions to its columns.
 
-    For a number: mean, sd, lower and upper end of an interval of a new
-    measurement. For a class: the class, and the probability of each.
+    For a number: mean, sd, and lower and upper end of an interval for a new
+    measurement. For a class: the class, and the probability of each class.
     """
     if as_json and out is None:
-        raise SettingError("--json: the predictions need a file then. Add --out FILE.")
+        raise SettingError(
+            "--json: with it, the predictions need a file. Add --out FILE."
+        )
     try:
         from ocbnn.projects.predictions import predict_table  # noqa: PLC0415
 
         with spoken_warnings(), tempfile.TemporaryDirectory() as scratch:
             path = out or Path(scratch) / "predictions.csv"
             fitted = opened(model)
-            found = predict_table(fitted, data, path, interval)
-            if found.skipped:
+            predictions = predict_table(fitted, data, path, interval)
+            if predictions.skipped:
                 note(
-                    f"{found.skipped} of {found.rows} rows lack an input; their "
-                    "predictions are left empty."
+                    f"{predictions.skipped} of {predictions.rows} rows lack an input; "
+                    "their predictions are left empty."
                 )
             if out is None:
                 _copy_to_stdout(path)
@@ -67,9 +69,10 @@ def predict(
     if out is None:
         return
     if as_json:
-        show_json({"file": str(out), **vars(found)})
+        show_json({"file": str(out), **vars(predictions)})
         return
-    typer.echo(f"{found.rows} rows with {', '.join(found.columns)}\nwritten to {out}")
+    columns = ", ".join(predictions.columns)
+    typer.echo(f"{predictions.rows} rows with {columns}\nwritten to {out}")
 
 
 def check(
@@ -78,33 +81,35 @@ def check(
         Path | None,
         typer.Argument(
             metavar="[DATA]",
-            help="CSV or Parquet file on whose rows to check too.",
+            help="CSV or Parquet file: check its rows, too.",
             show_default=False,
         ),
     ] = None,
     most: Annotated[
         float,
-        typer.Option(min=0, max=1, help="A rule holds when broken in no larger share."),
+        typer.Option(
+            min=0, max=1, help="A rule holds if it is violated in at most this share."
+        ),
     ] = 0.01,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object.")
     ] = False,
 ) -> None:
-    """Check how well each rule holds; exit code 3 when one does not."""
+    """Check how well each rule holds; exit code 3 if one does not."""
     try:
         from ocbnn.projects.check_table import as_lines  # noqa: PLC0415
         from ocbnn.projects.rule_checks import check as check_rules  # noqa: PLC0415
 
         with spoken_warnings():
-            kept = check_rules(opened(model), data)
+            results = check_rules(opened(model), data)
     except KeyboardInterrupt:
         stop("stopped.", as_json=as_json)
-    holds = all(one.holds(most) for one in kept)
+    holds = all(result.holds(most) for result in results)
     if as_json:
-        rules = [{**vars(one), "holds": one.holds(most)} for one in kept]
+        rules = [{**vars(result), "holds": result.holds(most)} for result in results]
         show_json({"holds": holds, "most": most, "rules": rules})
     else:
-        typer.echo(as_lines(kept, most))
+        typer.echo(as_lines(results, most))
     if not holds:
         raise typer.Exit(RULES_BROKEN)
 

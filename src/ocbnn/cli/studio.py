@@ -1,4 +1,4 @@
-"""`ocbnn studio`: a local web page to draw rules and watch functions obey."""
+"""`ocbnn studio`: a local web page on which to draw rules and fit models."""
 
 import functools
 import secrets
@@ -27,48 +27,48 @@ def studio(
         Path | None,
         typer.Argument(
             metavar="DATA.csv | STUDY.toml",
-            help="A table or a study file to begin with.",
+            help="A table or a study file to start with.",
             show_default=False,
         ),
     ] = None,
     folder: Annotated[
         Path,
-        typer.Option(metavar="DIR", help="Where sessions are kept."),
+        typer.Option(metavar="DIR", help="Folder for sessions."),
     ] = Path("studio"),
     port: Annotated[
         int,
-        typer.Option(min=0, max=65535, help="The port; 0 for any that is free."),
+        typer.Option(min=0, max=65535, help="The port; 0 for any free one."),
     ] = 0,
     host: Annotated[
         str,
         typer.Option(
-            help="The address to listen on; others than loopback are reached from "
-            "other machines."
+            help="The address to listen on; other machines can reach any address "
+            "except loopback."
         ),
     ] = "127.0.0.1",
     most: Annotated[
-        int, typer.Option(min=1, metavar="MIB", help="The largest table taken.")
+        int, typer.Option(min=1, metavar="MIB", help="The largest table accepted.")
     ] = 100,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page.")
     ] = True,
 ) -> None:
-    """Open the studio: draw rules on your data, fit, and take the study away.
+    """Open the studio: draw rules on your data, fit, and download the study.
 
-    Serves a page on this machine alone, until Ctrl-C. Sessions are saved as you
-    work, and are there again next time.
+    Serves a page on this machine only, until Ctrl-C. Sessions are saved as you
+    work, and are listed again next time.
     """
     if data is not None and not data.is_file():
         raise SettingError(f"{data}: there is no such file.")
     if data is not None and data.suffix.lower() not in _OPENED:
         raise SettingError(
             f"{data}: the studio opens a table (.csv or .parquet) or a study file "
-            "(.toml), and this is none of them."
+            "(.toml). Name one of them."
         )
     server, studio_, listening, address = _prepared(folder, host, port, most)
     if data is not None:
         address = _with_session(address, studio_, data)
-    # From here on Ctrl-C sets a flag, and raises nothing that could get lost.
+    # From now on, Ctrl-C sets a flag instead of raising an error that may get lost.
     signal.signal(signal.SIGINT, server.handle_exit)
     typer.echo(address)
     note("the studio is open at this address. Ctrl-C ends it; sessions are kept.")
@@ -113,7 +113,7 @@ def _prepared(
 
     config = uvicorn.Config(
         app,
-        # Errors of people's requests are answered, and need not be told here.
+        # Errors in requests are answered, and need not be logged here.
         log_level="error",
         timeout_graceful_shutdown=3,
         http=functools.partial(WatchedProtocol, limits=limits),  # pyright: ignore
@@ -130,13 +130,15 @@ def _prepared(
 
 @contextmanager
 def _shown(address: str, folder: Path) -> Iterator[None]:
-    """Open the page, by way of a file that only its owner can read.
+    """Open the page through a file that only its owner can read.
 
-    A browser's command line, and so a token in it, can be read by everybody.
+    Every user can read a browser's command line, and so a token in it.
     """
     page = folder.expanduser().absolute() / "open.html"
-    lead = f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">\n'
-    replace_file(page, lead.encode())
+    redirect = (
+        f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">\n'
+    )
+    replace_file(page, redirect.encode())
     try:
         webbrowser.open(page.as_uri())
         yield
@@ -145,7 +147,7 @@ def _shown(address: str, folder: Path) -> Iterator[None]:
 
 
 def _own_address() -> str:
-    """What others call this machine; nothing is sent to find out."""
+    """The address of this machine in its network; nothing is sent to find it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -156,18 +158,18 @@ def _own_address() -> str:
 
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server_socket = socket.socket(family, socket.SOCK_STREAM)
+    server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host, port))
-        made.listen(128)  # A browser that comes early waits.
+        server_socket.bind((host, port))
+        server_socket.listen(128)  # A browser that connects early waits.
     except OSError as error:
-        made.close()
+        server_socket.close()
         raise SettingError(
-            f"--host {host} --port {port}: {error.strerror or error}. Without --port, "
-            "one that is free is taken; without --host, loopback."
+            f"--host {host} --port {port}: {error.strerror or error}. Leave out --port "
+            "for a free port, and --host for loopback."
         ) from None
-    return made
+    return server_socket
 
 
 def _with_session(address: str, studio_: Any, data: Path) -> str:

@@ -1,1 +1,1 @@
-"""Real recordings, from raw files to tables that a study can use."""
+"""Real recordings, from raw files to tables for studies."""

@@ -1,4 +1,4 @@
-"""Motions in the two HDF5 files that Kratzer's recordings come in."""
+"""Motions from the two HDF5 files of Kratzer's recordings."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ def load_kratzer(
         File with a dataset `segments` of (start, end, label); `end` is the
         first frame after the motion.
     joints
-        Which joints to keep.
+        The joints to keep.
     frame_rate
         Frames per second.
     """
@@ -66,7 +66,7 @@ def load_kratzer(
 
 
 def _cut(file: str | Path, rows: list[tuple], recording: np.ndarray) -> Iterator[Reach]:
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for row in rows:
         if len(row) != 3:
             raise DataError(
@@ -79,8 +79,8 @@ def _cut(file: str | Path, rows: list[tuple], recording: np.ndarray) -> Iterator
                 f"{file}: segment ({start}, {end}, {label!r}) does not lie within the "
                 f"{len(recording)} frames of the recording."
             )
-        seen[label] = seen.get(label, 0) + 1
-        name = f"{label}_{seen[label]:02d}"
+        counts[label] = counts.get(label, 0) + 1
+        name = f"{label}_{counts[label]:02d}"
         yield checked_reach(file, Reach(name, label, recording[start:end]))
 
 
@@ -113,5 +113,7 @@ def _dataset(path: str | Path, file: Any, name: str) -> Any:
 
 
 def _texts(value: Any) -> list[str]:
-    decode = lambda one: one.decode() if isinstance(one, bytes) else str(one)
-    return [decode(one) for one in np.atleast_1d(value).tolist()]
+    decode = lambda element: (
+        element.decode() if isinstance(element, bytes) else str(element)
+    )
+    return [decode(element) for element in np.atleast_1d(value).tolist()]

@@ -1,9 +1,9 @@
-"""Reaching motions: shoulder angles over time, and the states a forecaster learns from.
+"""Reaching motions: shoulder angles over time, and states for forecasting.
 
-Angles are in radians and time runs in frames. A state holds what is known at one frame,
-the angles and how they change, and its target holds the same angles some frames later.
-Velocities and accelerations look back only: they come from the parabola that fits the
-last `window` frames best, taken at its end. Three frames, the fewest, are plain
+Angles are in radians and time is in frames. A state holds the angles at one frame and
+how they change, and its target holds the same angles some frames later. Velocities and
+accelerations use past frames only: they are the derivatives, at its end, of the
+parabola fitted to the last `window` frames. With three frames, the minimum, they are
 backward differences.
 """
 
@@ -21,17 +21,17 @@ from ocbnn.errors import DataError, SettingError
 
 ANGLES = ("lShoulderY", "lShoulderZ", "rShoulderY", "rShoulderZ")
 FRAME_RATE = 120.0
-SENSOR_SD = float(np.deg2rad(2.0))  # of the wearable sensors that the paper has in mind
+SENSOR_SD = float(np.deg2rad(2.0))  # of the wearable sensors in the paper
 NOISE_PLACES = ("angles", "recording")
 
 _FILE = "reaches.csv.gz"
-# Nobody's shoulder turns around twice, so larger numbers are degrees.
+# No shoulder turns around twice, so larger numbers must be degrees.
 _LARGEST = 4 * np.pi
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Reach:
-    """One motion: its name, its kind, and its angles frame by frame."""
+    """One motion: its name, its label, and its angles frame by frame."""
 
     name: str
     label: str
@@ -47,7 +47,7 @@ class Motions:
     reaches
         The motions.
     joints
-        What the columns of their angles are called.
+        Names of the columns of angles.
     frame_rate
         Frames per second.
     """
@@ -66,27 +66,27 @@ class Motions:
     def split(
         self, seed: int, *, label: str = "reachingR", train: int = 5, test: int = 5
     ) -> tuple["Motions", "Motions"]:
-        """Some motions of one kind to learn from, and others to be tested on.
+        """Random motions of one kind for training, and others for testing.
 
-        They are drawn at random; the same seed draws the same ones.
+        The same seed draws the same motions.
         """
         kind = [reach for reach in self.reaches if reach.label == label]
         if min(train, test) < 1 or train + test > len(kind):
             labels = sorted({reach.label for reach in self.reaches})
             raise DataError(
-                f"there are {len(kind)} motions labelled {label!r}, and {train} + "
-                f"{test} were asked for, each at least 1. Ask for fewer, or for one of "
-                f"the labels {', '.join(map(repr, labels))}."
+                f"train={train} and test={test} must be at least 1 and at most "
+                f"{len(kind)} together, the motions labelled {label!r}. Choose fewer, "
+                f"or one of the labels {', '.join(map(repr, labels))}."
             )
         order = np.random.default_rng(seed).permutation(len(kind))
         chosen = [kind[i] for i in order[: train + test]]
-        some = lambda reaches: dataclasses.replace(self, reaches=tuple(reaches))
-        return some(chosen[:train]), some(chosen[train:])
+        subset = lambda reaches: dataclasses.replace(self, reaches=tuple(reaches))
+        return subset(chosen[:train]), subset(chosen[train:])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class States:
-    """What a forecaster is given and what it should answer, row by row.
+    """Inputs and targets of a forecaster, row by row.
 
     Attributes
     ----------
@@ -95,9 +95,9 @@ class States:
     Y
         The angles `horizon` frames later, as recorded.
     motion
-        Which of the motions each row comes from.
+        The index of each row's motion.
     frame
-        At which of its frames.
+        The index of each row's frame.
     inputs
         Names of the columns of `X`.
     """
@@ -124,21 +124,21 @@ def make_states(
     Parameters
     ----------
     motions
-        Where they come from.
+        The motions.
     horizon
-        How many frames ahead the targets lie.
+        Number of frames from a state to its target.
     stride
-        A state is taken at every so many frames.
+        Number of frames between states.
     window
-        How many frames, up to the present one, tell velocity and acceleration.
+        Number of frames, up to the present one, for velocity and acceleration.
     noise_sd
         Standard deviation of the sensor's error in radians.
     noise_on
-        What the error spoils: the `angles` of a state, while velocities and
-        accelerations are measured apart, as a gyroscope does; or the `recording`,
-        from which all three are then computed. Targets are never spoiled.
+        What the error affects: the `angles` of a state, when velocities and
+        accelerations are measured separately, as by a gyroscope; or the `recording`,
+        from which all three are then computed. Targets have no error.
     rng
-        Where errors come from.
+        Random numbers for the errors.
     """
     _check_counts(horizon=(horizon, 1), stride=(stride, 1), window=(window, 3))
     if noise_on not in NOISE_PLACES:
@@ -159,14 +159,14 @@ def make_states(
                 f"needs at least {window + horizon}: {window} to look back and "
                 f"{horizon} to look ahead."
             )
-        error = np.zeros_like(reach.angles)
+        noise = np.zeros_like(reach.angles)
         if rng is not None:
-            error = noise_sd * rng.standard_normal(reach.angles.shape)
-        sensed = reach.angles + error
-        source = sensed if noise_on == "recording" else reach.angles
+            noise = noise_sd * rng.standard_normal(reach.angles.shape)
+        measured = reach.angles + noise
+        source = measured if noise_on == "recording" else reach.angles
         velocity, acceleration = _derivatives(source, window, motions.frame_rate)
         rows = present - (window - 1)
-        X.append(np.hstack([sensed[present], velocity[rows], acceleration[rows]]))
+        X.append(np.hstack([measured[present], velocity[rows], acceleration[rows]]))
         Y.append(reach.angles[present + horizon])
         motion.append(np.full(len(present), i))
         frame.append(present)
@@ -196,7 +196,7 @@ def _check_counts(**counts: tuple[int, int]) -> None:
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if not whole or value < least:
             raise SettingError(
-                f"{name} is a whole number of frames, at least {least}, got {value!r}."
+                f"{name} must be a whole number of frames >= {least}, got {value!r}."
             )
 
 
@@ -207,14 +207,14 @@ def load_reaches(path: str | Path | None = None) -> Motions:
     ----------
     path
         A CSV file, gzipped or not, or a folder with `reaches.csv.gz`; the
-        reaches that come with the library when left out.
+        reaches that come with the library by default.
     """
     file = shipped("cmu_reaching") if path is None else Path(path)
     file = file / _FILE if file.is_dir() else file
     if not file.is_file():
         raise DataError(
             f"{file}: there is no such file. Name a CSV file of reaches or a folder "
-            f"with {_FILE}, or leave it out for those that come with ocbnn."
+            f"with {_FILE}, or leave it out to use the shipped ones."
         )
     opener = gzip.open if file.suffix == ".gz" else open
     with opener(file, "rt") as lines:
@@ -246,8 +246,8 @@ def _frames_by_motion(
         if number != len(rows):
             raise DataError(
                 f"{file}, line {line}: frame {number:g} of {row['trajectory']!r} "
-                f"stands where frame {len(rows)} should. Frames count from 0, without "
-                "gaps, or velocities would be wrong."
+                f"should be frame {len(rows)}. Number frames from 0, without "
+                "gaps."
             )
         rows.append(angles)
     return frames
@@ -256,7 +256,7 @@ def _frames_by_motion(
 def check_columns(
     file: str | Path, wanted: Sequence[str], found: Sequence[str]
 ) -> None:
-    """Refuse a file without some columns, and say which it has."""
+    """Refuse a file that lacks columns."""
     missing = [name for name in wanted if name not in found]
     if missing:
         raise DataError(
@@ -266,15 +266,15 @@ def check_columns(
 
 
 def checked_reach(file: str | Path, reach: Reach) -> Reach:
-    """The motion, unless its angles are not numbers or not in radians."""
+    """The motion, after checking that its angles are numbers in radians."""
     if not np.isfinite(reach.angles).all():
         frame = int(np.argmin(np.isfinite(reach.angles).all(axis=1)))
         raise DataError(
-            f"{file}: frame {frame} of {reach.name!r} has an angle that is no number."
+            f"{file}: frame {frame} of {reach.name!r} has an angle that is not finite."
         )
     if np.abs(reach.angles).max() > _LARGEST:
         raise DataError(
             f"{file}: {reach.name!r} reaches {np.abs(reach.angles).max():.4g}, which "
-            "is no angle in radians. Convert degrees first."
+            "is not an angle in radians. Convert degrees first."
         )
     return reach

@@ -1,4 +1,4 @@
-"""Data that come with the library, each file checked before it is read."""
+"""Data that come with the library; every file is checked before it is read."""
 
 import hashlib
 import sys
@@ -22,7 +22,7 @@ def shipped(name: str) -> Path:
     sums = _sums(root)
     inside = [file for file in sums if file == name or file.startswith(f"{name}/")]
     if not inside:
-        raise DataError(f"no data named {name!r} come with ocbnn: see {root}.")
+        raise DataError(f"ocbnn has no data named {name!r}: see {root}.")
     for file in inside:
         path = root / file
         if not path.is_file():
@@ -36,7 +36,7 @@ def shipped(name: str) -> Path:
 
 
 def _root() -> Path:
-    # Beside the sources in a checkout; under the environment's prefix once installed.
+    # Next to the sources in a checkout; under the environment's prefix once installed.
     for folder in (
         Path(__file__).parents[3] / "data",
         Path(sys.prefix) / "share" / "ocbnn",

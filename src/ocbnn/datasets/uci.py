@@ -1,7 +1,7 @@
-"""Three small regression tables of the UCI repository, each with a rule one can trust.
+"""Three small regression tables of the UCI repository.
 
-Every table has named columns with their units, and is split at random into nine tenths
-for training and one tenth for testing.
+Every table has named columns with units, and is split at random into nine tenths for
+training and one tenth for testing.
 """
 
 import csv
@@ -27,17 +27,17 @@ class UciTable:
     Attributes
     ----------
     name
-        Of the table.
+        Its name.
     X
         Inputs.
     y
-        What is to be predicted.
+        Targets.
     inputs
-        What the columns of `X` are called.
+        Names of the columns of `X`.
     output
-        What `y` is called.
+        Name of `y`.
     units
-        The unit of every column; `1` where it has none.
+        The unit of every column; `1` if it has none.
     """
 
     name: str
@@ -51,7 +51,7 @@ class UciTable:
 @dataclasses.dataclass(frozen=True)
 class _Source:
     file: str
-    # The file's own column, what it is called here, and its unit.
+    # The column in the file, its name here, and its unit.
     inputs: tuple[tuple[str, str, str], ...]
     output: tuple[str, str, str]
 
@@ -135,24 +135,24 @@ def uci(name: str) -> UciTable:
     try:
         table = np.array([[float(row[key]) for key, _, _ in columns] for row in rows])
     except (KeyError, ValueError) as error:
-        raise DataError(f"{path}: {error} is no column, or no number.") from None
-    names = tuple(called for _, called, _ in columns)
-    units = MappingProxyType({called: unit for _, called, unit in columns})
+        raise DataError(f"{path}: {error}: not a column, or not a number.") from None
+    names = tuple(column for _, column, _ in columns)
+    units = MappingProxyType({column: unit for _, column, unit in columns})
     return UciTable(name, table[:, :-1], table[:, -1], names[:-1], names[-1], units)
 
 
 def split(
     rows: int, seed: int
 ) -> tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]:
-    """Which rows train and which test, nine tenths and one tenth, at random.
+    """Random indices of rows: nine tenths to train and one tenth to test.
 
-    The splits of the literature were drawn at random, too, but are not these: numbers
-    compare as means over many splits, and not split by split.
+    The splits in the literature are random, too, but different, so compare means over
+    many splits and not single splits.
 
     >>> train, test = split(308, seed=0)
     >>> len(train), len(test)
     (277, 31)
     """
     order = np.random.default_rng(seed).permutation(rows)
-    tested = round(_TEST_SHARE * rows)
-    return np.sort(order[tested:]), np.sort(order[:tested])
+    test_rows = round(_TEST_SHARE * rows)
+    return np.sort(order[test_rows:]), np.sort(order[:test_rows])

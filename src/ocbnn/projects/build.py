@@ -1,4 +1,4 @@
-"""From a study to an estimator that is ready to be fitted."""
+"""Builds the estimator of a study, ready to fit."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,12 +28,12 @@ def build(
     devices: object,
     progress: object,
 ) -> Model:
-    """The study's estimator; every rule fits the columns.
+    """The study's estimator, with its rules checked against the columns.
 
     Raises
     ------
     SettingError
-        When a rule speaks of what is not there, naming its line, or when
+        When a rule names a missing column (the error gives its line), or when
         there are no such devices.
     """
     chosen_devices(devices)
@@ -69,15 +69,15 @@ def build(
 def choice_for(
     study: Study, schema: Schema, bounds: Sequence[BoundRule], rows: int
 ) -> Choice:
-    """The study's plan, or the one that will be chosen for it, and why."""
+    """The study's plan, or the plan that `auto` chooses for it, and why."""
     if isinstance(study.inference, Plan):
         return Choice(study.inference)
     network = study.sections.network
     outputs = len(schema.outputs if schema.classes is None else schema.classes)
     shapes = MLP(len(schema.inputs), network.hidden, outputs).shapes()
     weights = sum(leaf.size for leaf in jax.tree.leaves(shapes))
-    sides = any(bound.claim.has_sides for bound in bounds)
-    return choose(study.inference, rows=rows, weights=weights, has_sides=sides)
+    has_sides = any(bound.claim.has_sides for bound in bounds)
+    return choose(study.inference, rows=rows, weights=weights, has_sides=has_sides)
 
 
 def _bound_rules(study: Study, schema: Schema) -> list[BoundRule]:

@@ -1,4 +1,4 @@
-"""Certificates as the command line asks for them."""
+"""Certificates for the command line, with its options as text."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,22 +33,22 @@ def proved(
     boxes: int | None,
     progress: object = False,
 ) -> Certificate:
-    """What can be proved about a model's rules.
+    """Prove a model's rules.
 
     Raises
     ------
     SettingError
-        When what is asked makes no sense.
+        When an option is invalid.
     """
-    count = asked_draws(draws)
-    asked = asked_tolerance(tolerance)
-    bounds = asked_bounds(within)
+    count = parse_draws(draws)
+    tolerances = parse_tolerance(tolerance)
+    bounds = parse_bounds(within)
     try:
         return prove(
             model.fitted_,
             rule,
-            rows=None if at is None else asked_rows(model, at),
-            tolerance=asked,
+            rows=None if at is None else read_table_rows(model, at),
+            tolerance=tolerances,
             within=bounds,
             draws=count,
             boxes=BOXES if boxes is None else boxes,
@@ -61,7 +61,7 @@ def proved(
         raise SettingError(Sentence("--rule: ", error)) from None
 
 
-def asked_rows(model: Model, path: Path) -> np.ndarray:
+def read_table_rows(model: Model, path: Path) -> np.ndarray:
     """The rows of a table, nan where they lack an input."""
     with open_table(path) as table:
         X = read_inputs(table, model.schema_.inputs)
@@ -70,10 +70,10 @@ def asked_rows(model: Model, path: Path) -> np.ndarray:
     return X
 
 
-def asked_draws(text: str | None) -> int | str:
-    """How many draws to look at, or all.
+def parse_draws(text: str | None) -> int | str:
+    """The number of draws to use, or all.
 
-    >>> asked_draws("50"), asked_draws("all"), asked_draws(None)
+    >>> parse_draws("50"), parse_draws("all"), parse_draws(None)
     (50, 'all', 200)
     """
     if text is None or text == ALL:
@@ -86,10 +86,10 @@ def asked_draws(text: str | None) -> int | str:
     return int(text[:9])
 
 
-def asked_tolerance(texts: Sequence[str] | None) -> float | dict[str, float] | None:
-    """`0.1` for all inputs, or `x=0.1` for one.
+def parse_tolerance(texts: Sequence[str] | None) -> float | dict[str, float] | None:
+    """Read `0.1` for all inputs, or `x=0.1` for one.
 
-    >>> asked_tolerance(["x=0.1", "z=2"])
+    >>> parse_tolerance(["x=0.1", "z=2"])
     {'x': 0.1, 'z': 2.0}
     """
     if not texts:
@@ -98,33 +98,33 @@ def asked_tolerance(texts: Sequence[str] | None) -> float | dict[str, float] | N
         return _number(texts[0])
     advice = (
         "write a number for all columns, `--tolerance 0.1`, or one for each: "
-        "`--tolerance dose=0.1 --tolerance pressure=5`. Columns without one are taken "
-        "exactly as they are."
+        "`--tolerance dose=0.1 --tolerance pressure=5`. Columns without one must equal "
+        "the row."
     )
     return _by_column(texts, "--tolerance", advice, _number)
 
 
-def asked_bounds(texts: Sequence[str] | None) -> dict[str, tuple[float, float]]:
-    """`age=0:120` for every input.
+def parse_bounds(texts: Sequence[str] | None) -> dict[str, tuple[float, float]]:
+    """Read `age=0:120` for each input.
 
-    >>> asked_bounds(["age=0:120"])
+    >>> parse_bounds(["age=0:120"])
     {'age': (0.0, 120.0)}
     """
 
     def ends(text: str) -> tuple[float, float] | None:
-        found = [_number(end) for end in text.split(":")]
-        low, high = found if len(found) == 2 else (None, None)
+        values = [_number(end) for end in text.split(":")]
+        low, high = values if len(values) == 2 else (None, None)
         return None if low is None or high is None else (low, high)
 
     advice = (
-        "name the column first, then its least and its greatest value, as in "
+        "name the column, then its least and greatest value, as in "
         "`--within dose=0:6 --within pressure=60:110`."
     )
     return _by_column(texts or (), "--within", advice, ends)
 
 
 def check_out(out: Path) -> None:
-    """See that a file can be written before the work begins.
+    """Check that a file can be written before the work begins.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def checked_again(model: Model, path: Path, at: Path | None = None) -> Certifica
     Raises
     ------
     CertificateError
-        When one does not stand.
+        When a statement is wrong.
     """
     if path.is_dir():
         raise SettingError(
@@ -152,26 +152,26 @@ def checked_again(model: Model, path: Path, at: Path | None = None) -> Certifica
             f"--verify {path}: there is no such certificate. `ocbnn certify MODEL "
             "--out FILE` writes one."
         )
-    return verify(path, model, at=None if at is None else asked_rows(model, at))
+    return verify(path, model, at=None if at is None else read_table_rows(model, at))
 
 
 def _by_column(
     texts: Sequence[str], option: str, advice: str, read: Callable[[str], Any]
 ) -> dict[str, Any]:
-    found = {}
+    by_column = {}
     for text in texts:
         # A column may itself be called `colour=red`.
         name, _, value = text.rpartition("=")
         numbers = read(value)
-        # Several in one word, `dose=0.1,pressure=5`, are several options.
+        # A list in one word, `dose=0.1,pressure=5`, is refused: repeat the option.
         parts = [read(part.rpartition("=")[2]) for part in text.split(",")]
         is_list = len(parts) > 1 and None not in parts
         if not name or numbers is None or is_list:
             raise SettingError(f"{option} {text}: {advice}")
-        if name in found:
+        if name in by_column:
             raise SettingError(f"{option}: {name!r} is given twice. Keep one.")
-        found[name] = numbers
-    return found
+        by_column[name] = numbers
+    return by_column
 
 
 def _number(text: str) -> float | None:

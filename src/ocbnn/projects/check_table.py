@@ -1,4 +1,4 @@
-"""A check of rules in words."""
+"""Results of rule checks, as lines of text."""
 
 import textwrap
 
@@ -6,34 +6,34 @@ from ocbnn.core.words import share, shorten
 from ocbnn.projects.rule_checks import RuleCheckResult
 
 
-def as_lines(kept: list[RuleCheckResult], most: float) -> str:
-    """Two lines for each rule, and the sum of them."""
-    if not kept:
-        return "There are no rules that could be broken."
-    lines = [line for check in kept for line in _lines(check, most)]
-    broken = sum(not check.holds(most) for check in kept)
+def as_lines(results: list[RuleCheckResult], most: float) -> str:
+    """Two lines for each rule, and a summary."""
+    if not results:
+        return "There are no rules that could be violated."
+    lines = [line for check in results for line in _lines(check, most)]
+    violated = sum(not check.holds(most) for check in results)
     limit = f"in more than {share(most)} of cases"
-    sentence = f"All rules hold: none is broken {limit}."
-    if broken:
-        sentence = f"{broken} of {len(kept)} rules broken {limit}."
+    sentence = f"All rules hold: none is violated {limit}."
+    if violated:
+        sentence = f"{violated} of {len(results)} rules violated {limit}."
     return "\n".join([*lines, "", sentence])
 
 
 def _lines(check: RuleCheckResult, most: float) -> tuple[str, str]:
-    state = "holds" if check.holds(most) else "BROKEN"
-    numbers = f"broken in {share(check.region)} of its region"
+    state = "holds" if check.holds(most) else "VIOLATED"
+    numbers = f"violated in {share(check.region)} of its region"
     if check.rows == 0:
-        numbers += "; no row of the table lies there"
+        numbers += "; it contains no row of the table"
     elif check.rows is not None:
         numbers += f"; of {check.rows} rows there, by {_share(check.predictions)} of "
         numbers += "predictions"
         if check.observations is not None:
             numbers += f" and {share(check.observations)} of observations"
-    indent = " " * 8
+    indent = " " * 10
     wrapped = textwrap.fill(
         numbers, 79, initial_indent=indent, subsequent_indent=indent
     )
-    return f"{state:<7} {shorten(check.rule, 71)}", wrapped
+    return f"{state:<9} {shorten(check.rule, 69)}", wrapped
 
 
 def _share(value: float | None) -> str:

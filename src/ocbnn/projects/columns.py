@@ -1,8 +1,8 @@
-"""From a table's columns to what a model learns from, and back to its inputs' names.
+"""The columns of a table as inputs and outputs of a model.
 
 A column of names or codes becomes one input for each of its values, called
-`column=value`. A fitted model's input names therefore say all that is needed to read
-another table for it.
+`column=value`. The input names of a fitted model are therefore enough to read another
+table for it.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from ocbnn.projects.study import Study
 from ocbnn.rules import Schema
 from ocbnn.tables import Table
 
-# More values than this are hardly ever a choice among a few.
+# A column with more values than this is hardly ever categorical.
 MOST_LEVELS, MOST_LETTERS = 50, 1000
 # People count the rows of a table from 1, below its header.
 FIRST_ROW = 1
@@ -27,7 +27,7 @@ FIRST_ROW = 1
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """A table's rows, all present.
+    """A table's rows without missing values.
 
     Attributes
     ----------
@@ -51,40 +51,40 @@ class Rows:
 
 
 def read_rows(study: Study, table: Table) -> Rows:
-    """The study's inputs and outputs, all present.
+    """The study's inputs and outputs, without missing values.
 
     Raises
     ------
     DataError
-        When columns are missing or hold what they should not.
+        When columns are missing or have the wrong kind of values.
     """
     names = check_columns(study, table)
     X, y = read_inputs(table, names), read_outputs(study, table)
-    whole = are_whole(study, X, y)
-    refuse_gaps(study, table, int(whole.sum()))
-    X, y, classes = X[whole], y[whole], None
+    complete = are_complete(study, X, y)
+    refuse_gaps(study, table, int(complete.sum()))
+    X, y, classes = X[complete], y[complete], None
     if study.is_classification:
         y = as_labels(y)
         classes = check_classes(study, np.unique(y).tolist(), len(y))
     choices = category_groups(table, names, study.sections.data.categories)
     schema = Schema(names, tuple(study.sections.data.output), classes, choices)
-    numbers = np.flatnonzero(whole) + FIRST_ROW
-    return Rows(X, y, schema, int((~whole).sum()), numbers)
+    numbers = np.flatnonzero(complete) + FIRST_ROW
+    return Rows(X, y, schema, int((~complete).sum()), numbers)
 
 
 def check_columns(study: Study, table: Table) -> tuple[str, ...]:
-    """The model's input names, once all columns hold what they should.
+    """Check every column of the study, and return the model's input names.
 
     Raises
     ------
     DataError
-        When they do not.
+        When a column is missing or has the wrong kind of values.
     """
     data = study.sections.data
     _check_named(study, table)
-    plain = _inputs(study, table)
-    names = expand(table, plain, data.categories)
-    _refuse_words(study, table, [n for n in plain if n not in data.categories])
+    sources = _inputs(study, table)
+    names = expand(table, sources, data.categories)
+    _refuse_words(study, table, [n for n in sources if n not in data.categories])
     _check_outputs(study, table)
     return names
 
@@ -102,7 +102,7 @@ def expand(
 def category_groups(
     table: Table, names: Sequence[str], categories: Sequence[str]
 ) -> Choices:
-    """Inputs that are the values of one category, which has two or more of them."""
+    """Groups of inputs that are the values of one category with two or more values."""
     origins = [_origin(table, name) for name in names]
     groups = (
         tuple(
@@ -129,9 +129,9 @@ def read_inputs(
     origins = {name: _origin(table, name) for name in names}
     sources = [column for column, _ in origins.values()]
     table.require(list(dict.fromkeys(sources)), "the model needs")
-    plain = [name for name, (_, level) in origins.items() if level is None]
-    numbers = table.numbers(plain, start, stop)
-    columns = dict(zip(plain, numbers.T, strict=True))
+    numeric = [name for name, (_, level) in origins.items() if level is None]
+    numbers = table.numbers(numeric, start, stop)
+    columns = dict(zip(numeric, numbers.T, strict=True))
     for column in dict.fromkeys(
         c for c, level in origins.values() if level is not None
     ):
@@ -143,10 +143,10 @@ def _origin(table: Table, name: str) -> tuple[str, str | None]:
     """The column an input comes from, and the value it stands for."""
     if name in table.names or "=" not in name:
         return name, None
-    # The column's own name may hold the sign, too.
-    signs = [place for place, sign in enumerate(name) if sign == "="]
-    known = [place for place in signs if name[:place] in table.names]
-    place = max(known, default=signs[0])
+    # The column's own name may contain an equals sign.
+    equals_signs = [place for place, sign in enumerate(name) if sign == "="]
+    candidates = [place for place in equals_signs if name[:place] in table.names]
+    place = max(candidates, default=equals_signs[0])
     return name[:place], name[place + 1 :]
 
 
@@ -156,21 +156,21 @@ def _one_hot(
     texts = table.texts(column, start, stop)
     origins = {name: _origin(table, name) for name in names}
     levels = {
-        level: name for name, (known, level) in origins.items() if known == column
+        level: name for name, (origin, level) in origins.items() if origin == column
     }
-    strange = next((i for i, t in enumerate(texts) if t not in {*levels, None}), None)
-    if strange is not None:
-        shown = table.shown(shorten(repr(texts[strange]), 40)) or "this value"
+    unknown = next((i for i, t in enumerate(texts) if t not in {*levels, None}), None)
+    if unknown is not None:
+        value = table.shown(shorten(repr(texts[unknown]), 40)) or "this value"
         raise DataError(
-            f"{table.path}, row {start + strange + FIRST_ROW}, column {column!r}: the "
-            f"model has never seen {shown}. It knows {listing(levels)}."
+            f"{table.path}, row {start + unknown + FIRST_ROW}, column {column!r}: the "
+            f"model was not fitted with {value}. It knows {listing(levels)}."
         )
     missing = np.array([text is None for text in texts])
-    found = {}
+    inputs = {}
     for level, name in levels.items():
         hot = np.array([text == level for text in texts], float)
-        found[name] = np.where(missing, np.nan, hot)
-    return found
+        inputs[name] = np.where(missing, np.nan, hot)
+    return inputs
 
 
 def _levels(table: Table, name: str) -> list[str]:
@@ -180,7 +180,7 @@ def _levels(table: Table, name: str) -> list[str]:
             f"{table.path}, column {name!r}: a category has at most {MOST_LEVELS} "
             f"different values, and this has more"
             f"{table.shown(f' ({listing(levels, 3)})')}. Leave it out of the inputs, "
-            "or join its values into fewer."
+            "or merge some of its values."
         )
     if max(map(len, levels), default=0) > MOST_LETTERS:
         raise DataError(
@@ -206,24 +206,24 @@ def _check_named(study: Study, table: Table) -> None:
         ("categories", data.categories),
     ):
         place = study.source.place(("data", key))
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        if twice:
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        if repeated:
             raise study.source.mistake(
-                ("data", key), f"{twice[0]!r} is named twice. Keep one."
+                ("data", key), f"{repeated[0]!r} is named twice. Keep one."
             )
         table.require(names, f"{place}, names")
-    both = [name for name in data.inputs or [] if name in data.output]
-    if both:
+    overlap = [name for name in data.inputs or [] if name in data.output]
+    if overlap:
         raise study.source.mistake(
             ("data", "inputs"),
-            f"{both[0]!r} is the output, which the inputs are to predict. Remove it.",
+            f"{overlap[0]!r} is the output, and cannot be an input, too. Remove it.",
         )
     inputs = set(_inputs(study, table))
-    idle = [name for name in data.categories if name not in inputs]
-    if idle:
+    unused = [name for name in data.categories if name not in inputs]
+    if unused:
         raise study.source.mistake(
             ("data", "categories"),
-            f"{idle[0]!r} is not among the inputs. Add it there, or remove it here.",
+            f"{unused[0]!r} is not among the inputs. Add it there, or remove it here.",
         )
 
 
@@ -233,10 +233,10 @@ def _inputs(study: Study, table: Table) -> list[str]:
         raise study.source.mistake(("data", "inputs"), "name at least one column.")
     if data.inputs is not None:
         return data.inputs
-    found = [name for name in table.names if name not in data.output]
-    if not found:
-        raise DataError(f"{table.path}: there is no column besides the output.")
-    return found
+    inputs = [name for name in table.names if name not in data.output]
+    if not inputs:
+        raise DataError(f"{table.path}: there is no column except the output.")
+    return inputs
 
 
 def _refuse_words(study: Study, table: Table, names: list[str]) -> None:
@@ -248,24 +248,23 @@ def _refuse_words(study: Study, table: Table, names: list[str]) -> None:
             levels = listing(map(repr, table.profile(name).levels), 4)
             raise study.source.mistake(
                 ("data", "inputs"),
-                f"column {name!r} of {table.path} holds words"
-                f"{table.shown(f' ({levels})')}, and a network takes numbers. Write "
-                f'`categories = ["{name}"]` under [data] to give each value an input '
+                f"column {name!r} of {table.path} contains words"
+                f"{table.shown(f' ({levels})')}, but a network needs numbers. Write "
+                f'`categories = ["{name}"]` under [data] to make each value an input '
                 "of its own, or leave it out of the inputs.",
             )
         if kind == "empty":
             raise study.source.mistake(
                 ("data", "inputs"),
-                f"column {name!r} of {table.path} has no value at all. Leave it out.",
+                f"column {name!r} of {table.path} has no values. Leave it out.",
             )
 
 
 def _refuse_parts(table: Table, name: str) -> None:
     if table.has_parts(name):
         raise DataError(
-            f"{table.path}, column {name!r}: each row has a list or a record of "
-            "several values there. Give each of them a column of its own, or leave it "
-            "out."
+            f"{table.path}, column {name!r}: its cells are lists or records. Give each "
+            "value a column of its own, or leave the column out."
         )
 
 
@@ -287,7 +286,7 @@ def _check_outputs(study: Study, table: Table) -> None:
             _refuse_commas(table, name)
             raise study.source.mistake(
                 ("data", "task"),
-                f"column {name!r} of {table.path} holds words. Write "
+                f"column {name!r} of {table.path} contains words. Write "
                 '`task = "classification"`.',
             )
 
@@ -295,7 +294,7 @@ def _check_outputs(study: Study, table: Table) -> None:
 def read_outputs(
     study: Study, table: Table, start: int = 0, stop: int | None = None
 ) -> np.ndarray:
-    """Columns of numbers, or labels as text; NaN or empty where one is missing."""
+    """Columns of numbers, or labels as text; NaN or empty if missing."""
     names = study.sections.data.output
     if not study.is_classification:
         return table.numbers(names, start, stop)
@@ -303,25 +302,27 @@ def read_outputs(
     return np.array([text if text is not None else "" for text in texts], object)
 
 
-def are_whole(study: Study, X: np.ndarray, y: np.ndarray) -> Bool[np.ndarray, " rows"]:
-    """Which rows lack no value."""
-    absent = (y == "") if study.is_classification else np.isnan(y).any(axis=1)
-    return np.asarray(~(np.isnan(X).any(axis=1) | absent))
+def are_complete(
+    study: Study, X: np.ndarray, y: np.ndarray
+) -> Bool[np.ndarray, " rows"]:
+    """Which rows have no missing value."""
+    missing = (y == "") if study.is_classification else np.isnan(y).any(axis=1)
+    return np.asarray(~(np.isnan(X).any(axis=1) | missing))
 
 
-def refuse_gaps(study: Study, table: Table, whole: int) -> None:
-    """Refuse rows that lack a value, unless they may be left out.
+def refuse_gaps(study: Study, table: Table, complete: int) -> None:
+    """Refuse rows with missing values, unless the study drops them.
 
     Raises
     ------
     DataError
-        When no row is whole.
+        When no row is complete.
     SettingError
-        When some are not, and the study does not say what to do.
+        When some are not, and the study does not drop them.
     """
-    if whole == table.rows:
+    if complete == table.rows:
         return
-    if not whole:
+    if not complete:
         raise DataError(f"{table.path}: every row lacks a value in some column.")
     if study.sections.data.missing == "drop":
         return
@@ -330,14 +331,14 @@ def refuse_gaps(study: Study, table: Table, whole: int) -> None:
     counts = [f"{name} ({count})" for name, count in missing.items() if count]
     raise study.source.mistake(
         ("data", "missing"),
-        f"{table.rows - whole} of {table.rows} rows of {table.path} lack a value: "
+        f"{table.rows - complete} of {table.rows} rows of {table.path} lack a value: "
         f'{listing(counts)}. Write `missing = "drop"` to leave these rows out, or fill '
         "them in.",
     )
 
 
 def as_labels(texts: np.ndarray) -> np.ndarray:
-    """Whole numbers where all labels are, so that rules may say `in {1}`."""
+    """Integers if all labels are, so that rules can say `in {1}`."""
     try:
         return np.array([int(text) for text in texts])
     except ValueError:
@@ -347,7 +348,7 @@ def as_labels(texts: np.ndarray) -> np.ndarray:
 def check_classes(
     study: Study, labels: Sequence[str | int], rows: int
 ) -> tuple[str | int, ...]:
-    """The classes that these labels are.
+    """The classes among labels.
 
     Raises
     ------
@@ -357,13 +358,13 @@ def check_classes(
     if len(labels) < 2:
         raise study.source.mistake(
             ("data", "output"),
-            "the column has one class only. There is nothing to tell apart.",
+            "the column has a single class. A classification needs two or more.",
         )
-    # As many classes as rows are measurements, not a choice among a few.
+    # Almost as many values as rows are measurements, not classes.
     if len(labels) > min(MOST_LEVELS, max(2, rows // 3)):
         raise study.source.mistake(
             ("data", "task"),
-            f"the output has {len(labels)} different values, which are no classes. "
+            f"the output has {len(labels)} different values, too many for classes. "
             'Write `task = "regression"`.',
         )
     return tuple(labels)

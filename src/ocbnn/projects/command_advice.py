@@ -1,4 +1,4 @@
-"""Advice for those who work with study files and commands."""
+"""Advice in terms of study files and commands."""
 
 import shlex
 
@@ -10,14 +10,14 @@ _PHRASES = {
     Kind.VARY_NOISE: 'noise = "varies"',
     Kind.HOLD_OUT: "write `holdout = 0.2` under [fit]",
     Kind.FIT_IN_FULL: "Fit without --quick for an answer.",
-    Kind.GO_ON: "`ocbnn resume {model}` goes on from there.",
+    Kind.GO_ON: "`ocbnn resume {model}` continues from there.",
     Kind.NAME_ROWS: "`ocbnn explain {model}` names them",
-    Kind.SEE_CONFLICTS: "see `ocbnn explain {model}` for data that pull against it",
-    Kind.ASK_CONFLICTS: "ask `ocbnn explain {model}` whether the data speak against a "
+    Kind.SEE_CONFLICTS: "see `ocbnn explain {model}` for data that conflict with it",
+    Kind.ASK_CONFLICTS: "ask `ocbnn explain {model}` whether the data conflict with a "
     "rule",
     Kind.EXPLAIN_AGAIN: "`ocbnn explain {model} --rule {rule} --refit` fits again "
     "without it",
-    Kind.COMPARE_AGAIN: "What the model would say {do} cannot be told from these draws "
+    Kind.COMPARE_AGAIN: "These draws cannot tell what the model would predict {do} "
     "(Pareto k {pareto_k:.2f}): `ocbnn explain {model} --rule {rule} --refit` fits "
     "again {do}.",
     Kind.OPTION: "--{name}",

@@ -1,4 +1,4 @@
-"""Which rows a model is fitted to, and which rows it is scored on."""
+"""Splits of rows into those to fit and those to score."""
 
 import dataclasses
 
@@ -8,33 +8,33 @@ from jaxtyping import Bool
 from ocbnn.projects.columns import Rows
 from ocbnn.rules import Schema
 
-# Rows enough to tell a score to two digits, where none are held out.
+# Without held-out rows, this many are scored: enough for two digits.
 _SCORED = 2000
-# Held-out rows that are scored at most, of a table that is not in memory.
+# Largest number of held-out rows scored, of a table that is not in memory.
 _MOST_SCORED = 100_000
-# Rows beyond which each is held out by a chance of its own: to put all in a random
-# order takes too much memory.
+# Beyond this many rows, each is held out independently: a permutation of all rows would
+# take too much memory.
 _ORDERED = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class DataSplit:
-    """Rows to fit to and rows to score on.
+    """Rows to fit and rows to score.
 
     Attributes
     ----------
     schema
         The names of inputs and outputs, and the classes.
     fitted
-        Inputs and outputs to fit to, in memory or in files.
+        Inputs and outputs to fit, in memory or in files.
     scored
-        Those to score on.
+        Inputs and outputs to score.
     held_out
-        How many rows the fit never sees.
+        Number of rows that the fit never sees.
     dropped
         Rows left out because a value was missing.
     numbers
-        Which rows of the table are fitted to, counted from 1.
+        Which rows of the table are fitted, counted from 1.
     """
 
     schema: Schema
@@ -46,13 +46,13 @@ class DataSplit:
 
     @property
     def rows(self) -> int:
-        """How many rows are fitted to."""
+        """The number of fitted rows."""
         return len(self.fitted[0])
 
 
 @dataclasses.dataclass(frozen=True)
 class SplitRows:
-    """Numbers of rows to fit to, and of rows to score on."""
+    """Indices of the rows to fit and of the rows to score."""
 
     fitted: np.ndarray
     scored: np.ndarray
@@ -60,10 +60,10 @@ class SplitRows:
 
 
 def split(rows: int, holdout: float, seed: int) -> SplitRows:
-    """Hold out a share of the rows; without one, score some that are fitted to.
+    """Hold out a share of the rows; if it is zero, score some of the fitted rows.
 
-    >>> one = split(10, 0.2, seed=0)
-    >>> len(one.fitted), len(one.scored), len({*one.fitted, *one.scored})
+    >>> rows = split(10, 0.2, seed=0)
+    >>> len(rows.fitted), len(rows.scored), len({*rows.fitted, *rows.scored})
     (8, 2, 10)
     """
     order = np.random.default_rng(seed).permutation(rows)
@@ -74,34 +74,34 @@ def split(rows: int, holdout: float, seed: int) -> SplitRows:
 
 
 def parts_of(rows: Rows, holdout: float, seed: int) -> DataSplit:
-    """Rows in memory, divided."""
-    one = split(len(rows.X), holdout, seed)
+    """Split rows that are in memory."""
+    indices = split(len(rows.X), holdout, seed)
     return DataSplit(
         rows.schema,
-        (rows.X[one.fitted], rows.y[one.fitted]),
-        (rows.X[one.scored], rows.y[one.scored]),
-        len(one.scored) if one.held_out else 0,
+        (rows.X[indices.fitted], rows.y[indices.fitted]),
+        (rows.X[indices.scored], rows.y[indices.scored]),
+        len(indices.scored) if indices.held_out else 0,
         rows.dropped,
-        rows.numbers[one.fitted],
+        rows.numbers[indices.fitted],
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class RowMarks:
-    """For every row, whether it is fitted to and whether it is scored."""
+    """For every row, whether it is fitted and whether it is scored."""
 
     fitted: Bool[np.ndarray, " rows"]
     scored: Bool[np.ndarray, " rows"]
 
 
 def mark(rows: int, holdout: float, seed: int) -> RowMarks:
-    """As `split`, for any number of rows, with two bytes for each."""
+    """Like `split`, for any number of rows, with two bytes per row."""
     marks = RowMarks(np.ones(rows, bool), np.zeros(rows, bool))
     rng = np.random.default_rng(seed)
     if rows <= _ORDERED:
-        one = split(rows, holdout, seed)
-        scored = one.scored
-        if one.held_out:
+        indices = split(rows, holdout, seed)
+        scored = indices.scored
+        if indices.held_out:
             marks.fitted[scored] = False
         if len(scored) > _MOST_SCORED:
             scored = rng.choice(scored, _MOST_SCORED, replace=False)
@@ -110,8 +110,8 @@ def mark(rows: int, holdout: float, seed: int) -> RowMarks:
     most = _MOST_SCORED if holdout else _SCORED
     share = min(holdout or 1.0, most / rows)
     for start in range(0, rows, _ORDERED):
-        place = slice(start, start + _ORDERED)
-        chance = rng.random(len(marks.fitted[place]))
-        marks.fitted[place] = chance >= holdout
-        marks.scored[place] = chance < share
+        block = slice(start, start + _ORDERED)
+        uniform = rng.random(len(marks.fitted[block]))
+        marks.fitted[block] = uniform >= holdout
+        marks.scored[block] = uniform < share
     return marks

@@ -1,7 +1,7 @@
-"""Data classes of the library, seen as sections of a file.
+"""Data classes of the library as sections of a study file.
 
-Plans and rules are data classes that say for themselves which settings they have, so a
-study file may name any of them, and those of plans that are added later.
+Plans and rules are data classes, so their fields become keys of the file, including
+those of plans that are added later.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ _PLAIN = (bool, int, float, str, type(None))
 
 
 class Section(BaseModel):
-    """A part of a file. Unknown keys are refused, and values are taken literally."""
+    """A section of a file; unknown keys and values of another type are refused."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False
@@ -29,7 +29,7 @@ def plain_model(
     leave_out: Sequence[str] = (),
     unknown: tuple[type, object] | None = None,
 ) -> type[BaseModel]:
-    """A model with one optional key for every field that a file can hold.
+    """A model with an optional key for every field that TOML can express.
 
     Parameters
     ----------
@@ -38,10 +38,10 @@ def plain_model(
     base
         A model to build on.
     leave_out
-        Fields that are no keys.
+        Fields that are not keys.
     unknown
-        Type and example of a field that says no plain type; such fields are
-        left out without it.
+        Type and example for fields without a plain type; by default, such fields
+        are left out.
     """
     hints = get_type_hints(source)
     keys: dict[str, Any] = {}
@@ -57,24 +57,24 @@ def plain_model(
 
 
 def python_only(source: type) -> set[str]:
-    """The fields that no plain value can set."""
+    """The fields that cannot be set in a file."""
     hints = get_type_hints(source)
     fields = [field for field in dataclasses.fields(source) if field.init]
     return {field.name for field in fields if _in_file(hints[field.name]) is None}
 
 
 def inherited(source: type) -> set[str]:
-    """The fields that follow from others."""
+    """The fields that are derived from others."""
     return {field.name for field in dataclasses.fields(source) if not field.init}
 
 
 def _in_file(hint: Any) -> Any:
-    """The same type as TOML has it, or None where it has none."""
+    """The corresponding type in TOML; None if there is none."""
     if hint in _PLAIN:
         return hint
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        kinds = [_in_file(one) for one in arguments]
+        kinds = [_in_file(argument) for argument in arguments]
         return None if None in kinds else Union[tuple(kinds)]  # noqa: UP007
     if origin in (tuple, list):
         inner = _in_file(arguments[0])
@@ -85,6 +85,10 @@ def _in_file(hint: Any) -> Any:
 def _example(field: dataclasses.Field[Any], kind: Any) -> Any:
     if field.default not in (None, dataclasses.MISSING):
         return field.default
-    # The first word, where there are words to choose from.
-    words = [one for one in get_args(kind) if str(get_origin(one)) == "typing.Literal"]
-    return get_args(words[0])[0] if words else 1.0
+    # The first option, if there are options.
+    literals = [
+        argument
+        for argument in get_args(kind)
+        if str(get_origin(argument)) == "typing.Literal"
+    ]
+    return get_args(literals[0])[0] if literals else 1.0

@@ -1,4 +1,4 @@
-"""From a study file to a folder with a fitted model and a report on it."""
+"""Fits of study files: a folder with the model, its report and a checkpoint."""
 
 import dataclasses
 import functools
@@ -47,9 +47,9 @@ class Outcome:
     folder
         Where everything was written.
     document
-        What `report.json` says.
+        The content of `report.json`.
     summary
-        The same in a few lines.
+        The same in a few lines of text.
     interrupted
         Whether Ctrl-C ended the run.
     """
@@ -72,10 +72,10 @@ def fit_study(
     say: Say = lambda _: None,
     spelling: Spelling | None = None,
 ) -> Outcome | None:
-    """Fit what a study file says, and write everything to a folder.
+    """Fit a study file, and write everything to a folder.
 
-    Of several processes that fit together the first writes, and the others get None.
-    Reports and errors advise commands where no other spelling is asked for.
+    Of several processes that fit together, the first writes, and the others return
+    None. By default, reports and errors advise commands.
 
     Raises
     ------
@@ -86,29 +86,49 @@ def fit_study(
     """
     study = read_study(path)
     seed = study.sections.fit.seed if seed is None else seed
-    how = spelling or on_command_line(out)
-    return _fit(study, RunFolder(out), seed, quick, force, devices, progress, say, how)
+    advice_spelling = spelling or on_command_line(out)
+    return _fit(
+        study,
+        RunFolder(out),
+        seed,
+        quick,
+        force,
+        devices,
+        progress,
+        say,
+        advice_spelling,
+    )
 
 
 def resume(
     path: Path, *, devices: object = None, progress: object = "auto", say: Say = print
 ) -> Outcome | None:
-    """Go on with the fit of a folder, or read it when it is finished.
+    """Continue the fit in a folder; a finished one is read.
 
-    It need not be on as many devices as before.
+    The number of devices may differ from before.
 
     Raises
     ------
     OcbnnError
-        When this is no folder of a fit, or its table has changed.
+        When this is not the folder of a fit, or its table has changed.
     """
     folder = RunFolder(path)
     run = folder.run()
     study = read_study(folder.study, Path(run.folder))
-    named = dataclasses.replace(study.source, path=Path(run.study))
-    study = dataclasses.replace(study, source=named)
-    how = on_command_line(path)
-    return _fit(study, folder, run.seed, run.quick, False, devices, progress, say, how)
+    source = dataclasses.replace(study.source, path=Path(run.study))
+    study = dataclasses.replace(study, source=source)
+    advice_spelling = on_command_line(path)
+    return _fit(
+        study,
+        folder,
+        run.seed,
+        run.quick,
+        False,
+        devices,
+        progress,
+        say,
+        advice_spelling,
+    )
 
 
 def _fit(
@@ -122,11 +142,11 @@ def _fit(
     say: Say,
     spelling: Spelling,
 ) -> Outcome | None:
-    # Asked for late: the table's fingerprint takes a while, and it may not be there.
+    # Computed late: hashing the table takes a while, and it may not exist.
     run = functools.cache(lambda: _run(study, seed, quick))
     with (
         errors_spelled(spelling),
-        _material(study, folder, seed, run, say) as (schema, count, divide),
+        _table_rows(study, folder, seed, run, say) as (schema, count, divide),
     ):
         model = build(
             study,
@@ -144,34 +164,36 @@ def _fit(
     if is_first():
         _announce(parts, len(study.rules), say)
         if study.sections.data.stream:
-            wait_for_all()  # The others read what was written.
+            wait_for_all()  # The others read the written rows.
     require_same(dataclasses.asdict(run()) | {"quick": str(quick)}, "studies")
     with errors_spelled(spelling):
-        _learn(study, model, parts)
+        _fit_model(study, model, parts)
     outcome = None
     if is_first():
-        outcome = _written(study, folder, seed, quick, model, parts, spelling)
+        outcome = _write_results(study, folder, seed, quick, model, parts, spelling)
     wait_for_all()
     if outcome is None and model.draws_.interrupted:
-        raise KeyboardInterrupt("the first process has written what was drawn")
+        raise KeyboardInterrupt("the first process has written the draws")
     return outcome
 
 
 def _announce(parts: DataSplit, rules: int, say: Say) -> None:
     if parts.dropped:
         is_single = parts.dropped == 1
-        lack = "row lacks a value and is" if is_single else "rows lack a value and are"
-        say(f"{parts.dropped} {lack} left out.")
-    say(f"fitting to {parts.rows} rows and {rules} rule{'s' * (rules != 1)}")
+        phrase = (
+            "row lacks a value and is" if is_single else "rows lack a value and are"
+        )
+        say(f"{parts.dropped} {phrase} left out.")
+    say(f"fitting {parts.rows} rows and {rules} rule{'s' * (rules != 1)}")
 
 
 @contextmanager
-def _material(
+def _table_rows(
     study: Study, folder: RunFolder, seed: int, run: Callable[[], Run], say: Say
 ) -> Iterator[tuple[Schema, int, Callable[[], DataSplit]]]:
-    """The names of columns, about how many rows, and what divides and gives them.
+    """The schema, the approximate number of rows, and a function that splits them.
 
-    Rows that are read in batches are written only once the folder is this run's own.
+    Rows that are read in batches are written only after the folder is claimed.
     """
     if not study.sections.data.stream:
         with open_table(study.table, home=study.source.folder) as table:
@@ -180,29 +202,29 @@ def _material(
         yield parts.schema, parts.rows, lambda: parts
         return
     if not is_first():
-        wait_for_all()  # The first is writing them.
-        kept = kept_parts(folder.rows)
-        if kept is None:
+        wait_for_all()  # The first process is writing the rows.
+        written = kept_parts(folder.rows)
+        if written is None:
             raise SettingError(
-                f"{folder.rows}: the rows that the first process has written are not "
-                "there. All processes must see the same folder."
+                f"{folder.rows}: the rows that the first process wrote are missing. "
+                "Use a folder that all processes share."
             )
-        yield kept.schema, kept.rows, lambda: kept
+        yield written.schema, written.rows, lambda: written
         return
-    is_begun = folder.rows.exists() and study.table.exists()
-    kept = kept_parts(folder.rows) if is_begun and folder.holds(run()) else None
-    if kept is not None:
-        yield kept.schema, kept.rows, lambda: kept
+    can_resume = folder.rows.exists() and study.table.exists()
+    written = kept_parts(folder.rows) if can_resume and folder.holds(run()) else None
+    if written is not None:
+        yield written.schema, written.rows, lambda: written
         return
     say(f"reading {study.table}")
     with open_table(study.table, MEMORY, home=study.source.folder) as table:
         columns = survey(study, table)
 
         def divide() -> DataSplit:
-            say(f"writing {columns.whole} rows to {folder.rows}")
+            say(f"writing {columns.complete} rows to {folder.rows}")
             return write_parts(study, table, columns, seed, folder.rows)
 
-        yield columns.schema, columns.whole, divide
+        yield columns.schema, columns.complete, divide
 
 
 def _run(study: Study, seed: int, quick: bool) -> Run:
@@ -216,7 +238,7 @@ def _run(study: Study, seed: int, quick: bool) -> Run:
     )
 
 
-def _learn(study: Study, model: Model, parts: DataSplit) -> None:
+def _fit_model(study: Study, model: Model, parts: DataSplit) -> None:
     X, y = parts.fitted
     try:
         target = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
@@ -234,14 +256,14 @@ def _learn(study: Study, model: Model, parts: DataSplit) -> None:
 
 
 def _place_of(study: Study, error: OcbnnError) -> str:
-    """The line of the rule that an error speaks of, else the file."""
+    """The line of the rule that an error names, or else the file."""
     for index, rule in enumerate(study.rules):
         if rule.name and repr(rule.name) in str(error):
             return study.source.place(("rules", index))
     return str(study.source.path)
 
 
-def _written(
+def _write_results(
     study: Study,
     folder: RunFolder,
     seed: int,
@@ -250,7 +272,7 @@ def _written(
     parts: DataSplit,
     spelling: Spelling,
 ) -> Outcome:
-    # Where and how it was fitted is no part of the model.
+    # The checkpoint and the progress bar are not part of the model.
     model.set_params(checkpoint=None, progress="auto").save(folder.model)
     report, scores = model.report(), score(model, parts)
     document = {
@@ -299,7 +321,7 @@ def _summary(report: Report, scores: list[str], spelling: Spelling) -> str:
     blocks = [
         block(report.fitted["inference"], [chosen]) if chosen else "",
         block(f"Verdict: {report.verdict.status}", sentences),
-        block("In how much of its region each rule is broken", rules, wrap=False),
+        block("Share of each rule's region in which it is violated", rules, wrap=False),
         block("Scores", scores),
     ]
     return "\n\n".join(block for block in blocks if block)

@@ -1,4 +1,4 @@
-"""The folder of a fit: what was asked, the run as it goes, the model, the report."""
+"""The folder of a fit: its settings, checkpoint, model and report."""
 
 import dataclasses
 import hashlib
@@ -15,16 +15,16 @@ _MODEL, _RUN = "model.ocbnn", "run.json"
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What was asked for: the same run gives the same bits.
+    """The settings of a fit: the same settings give the same bits.
 
     Attributes
     ----------
     study
         The study file.
     folder
-        Where paths in it begin.
+        The folder that its paths are relative to.
     text
-        A digest of what it says.
+        A digest of its text.
     data
         A digest of the table.
     seed
@@ -59,7 +59,7 @@ class RunFolder:
 
     @property
     def checkpoint(self) -> Path:
-        """The run as far as it went."""
+        """The saved state of the run."""
         return self.path / "checkpoint"
 
     @property
@@ -84,24 +84,24 @@ class RunFolder:
 
     @property
     def is_begun(self) -> bool:
-        """Whether there is something in it that took time to make."""
+        """Whether it contains something that took time to compute."""
         drawn = self.checkpoint.is_dir() and any(self.checkpoint.iterdir())
         return self.model.exists() or drawn
 
     def run(self) -> Run:
-        """What was asked for.
+        """The settings of the fit.
 
         Raises
         ------
         SettingError
-            When this is no folder of a fit.
+            When this is not the folder of a fit.
         """
         try:
-            said = json.loads((self.path / _RUN).read_text(encoding="utf-8"))
-            return Run(**said)
+            settings = json.loads((self.path / _RUN).read_text(encoding="utf-8"))
+            return Run(**settings)
         except (FileNotFoundError, NotADirectoryError):
             raise SettingError(
-                f"{self.path}: this is no folder of a fit, it has no {_RUN}. "
+                f"{self.path}: this is not the folder of a fit, it has no {_RUN}. "
                 "`ocbnn fit STUDY.toml --out DIR` makes one."
             ) from None
         except (ValueError, TypeError):
@@ -111,16 +111,16 @@ class RunFolder:
             ) from None
 
     def holds(self, run: Run) -> bool:
-        """Whether this very run was begun here."""
+        """Whether this very fit was started here."""
         return self.is_one and self.run() == run
 
     def claim(self, run: Run, text: str, *, force: bool) -> None:
-        """Make the folder this run's own, or find that it already is.
+        """Claim the folder for a run, unless it belongs to another one.
 
         Raises
         ------
         SettingError
-            When it holds something else.
+            When it holds another fit.
         """
         if self.path.exists() and not self.path.is_dir():
             raise SettingError(f"{self.path}: this is a file. Name a folder as --out.")
@@ -142,15 +142,15 @@ class RunFolder:
             "quick": "--quick",
         }
         fields = dataclasses.fields(Run)
-        differ = dict.fromkeys(
+        differences = dict.fromkeys(
             names[f.name]
             for f in fields
             if getattr(old, f.name) != getattr(new, f.name)
         )
         if not force:
             raise SettingError(
-                f"{self.path}: another fit is kept here; what differs is "
-                f"{' and '.join(differ)}. Name another folder as --out, or write "
+                f"{self.path}: this folder holds another fit, which differs in "
+                f"{' and '.join(differences)}. Name another folder as --out, or write "
                 "--force to replace it."
             )
         for path in (self.checkpoint, self.rows):
@@ -166,5 +166,5 @@ def digest(path: Path) -> str:
 
 
 def as_json(content: Any) -> str:
-    """A document as text that people can read too."""
+    """A document as indented JSON."""
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,4 +1,4 @@
-"""Every key of a study file, for the page that explains them."""
+"""Every key of a study file, for its page in the documentation."""
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo

@@ -1,4 +1,4 @@
-"""The report of a fit, read again."""
+"""The saved report of a fit, as text, as a document and as a web page."""
 
 import html
 import json
@@ -41,19 +41,18 @@ def read_report(path: Path) -> tuple[str, dict[str, Any]]:
     folder.run()
     if not folder.report_text.exists() or not folder.report_json.exists():
         raise SettingError(
-            f"{path}: this fit has no report yet. `ocbnn resume {path}` goes on with "
-            "it."
+            f"{path}: this fit has no report yet. `ocbnn resume {path}` continues it."
         )
     document = json.loads(folder.report_json.read_text(encoding="utf-8"))
     return folder.report_text.read_text(encoding="utf-8"), document
 
 
 def write_html(out: Path, folder: Path, text: str) -> None:
-    """The report as a web page that needs nothing else."""
+    """Write the report as a self-contained web page."""
     page = web_page(folder.name, f"<pre>{html.escape(text)}</pre>")
     replace_file(out, page.encode())
 
 
 def web_page(title: str, body: str) -> str:
-    """A page in the house style; the body is HTML already."""
+    """A page in the house style; `body` is HTML."""
     return _PAGE.format(title=html.escape(title), body=body)

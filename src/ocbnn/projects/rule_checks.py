@@ -21,16 +21,16 @@ class RuleCheckResult:
     rule
         Its name.
     text
-        The rule.
+        Its text.
     region
-        Share of (draw, point) pairs of its region that break it.
+        Share of (draw, point) pairs in its region that violate it.
     rows
-        How many rows of the table the rule speaks about; None without a table.
+        Number of the table's rows in its region; None without a table.
     predictions
-        Share of those rows whose prediction breaks it.
+        Share of those rows whose prediction violates it.
     observations
-        Share of those rows whose own output breaks it; None where there
-        is none, and for slopes, which rows do not have.
+        Share of those rows whose observed output violates it; None without
+        outputs, and for slopes, which single rows do not have.
     """
 
     rule: str
@@ -41,12 +41,12 @@ class RuleCheckResult:
     observations: float | None = None
 
     def holds(self, most: float) -> bool:
-        """Whether functions and predictions break it in at most this share."""
+        """Whether functions and predictions violate it in at most this share."""
         return self.region <= most and (self.predictions or 0.0) <= most
 
 
 def check(model: Model, data: Path | None = None) -> list[RuleCheckResult]:
-    """Check every rule that can be broken; on the rows of `data` too."""
+    """Check every rule that can be violated, also on the rows of `data`."""
     texts = {bound.name: str(bound.rule) for bound in model.rules_}
     if data is None:
         return [
@@ -55,37 +55,37 @@ def check(model: Model, data: Path | None = None) -> list[RuleCheckResult]:
         ]
     with open_table(data) as table:
         X, y = _rows(model, table)
-    return [_kept(one, texts[one.rule]) for one in model.check_rules(X=X, y=y)]
+    return [_result(check, texts[check.rule]) for check in model.check_rules(X=X, y=y)]
 
 
-def _kept(found: RuleCheck, text: str) -> RuleCheckResult:
+def _result(check: RuleCheck, text: str) -> RuleCheckResult:
     return RuleCheckResult(
-        found.rule,
+        check.rule,
         text,
-        found.violation,
-        found.rows_in_region,
-        found.prediction_violation,
-        found.data_violation,
+        check.violation,
+        check.rows_in_region,
+        check.prediction_violation,
+        check.data_violation,
     )
 
 
 def _rows(model: Model, table: Table) -> tuple[np.ndarray, np.ndarray | None]:
-    """Rows that lack nothing, and their own outputs where the table has them."""
+    """Complete rows of inputs, and their outputs if the table has them."""
     X = read_inputs(table, model.schema_.inputs)
-    whole = np.isfinite(X).all(axis=1)
+    complete = np.isfinite(X).all(axis=1)
     outputs, classes = model.schema_.outputs, model.schema_.classes
     y = None
     if all(name in table.names for name in outputs):
         if classes is None:
             y = table.numbers(outputs)
-            whole &= np.isfinite(y).all(axis=1)
+            complete &= np.isfinite(y).all(axis=1)
         else:
             labels = {str(label): label for label in classes}
             texts = table.texts(outputs[0])
-            # A class that the model cannot predict says nothing about its rules.
-            whole &= np.array([text in labels for text in texts])
+            # Rules cannot be checked on a class that the model does not know.
+            complete &= np.array([text in labels for text in texts])
             y = np.array([labels.get(text or "", classes[0]) for text in texts])
-        y = y[whole]
-    if not whole.any():
+        y = y[complete]
+    if not complete.any():
         raise DataError(f"{table.path}: every row lacks an input or an output.")
-    return X[whole], y
+    return X[complete], y

@@ -1,4 +1,4 @@
-"""A first study file for a table, explained line by line."""
+"""A first study file for a table, with comments on every line."""
 
 import dataclasses
 import os
@@ -12,16 +12,16 @@ from ocbnn.projects.template import study_text
 from ocbnn.storage import replace_file
 from ocbnn.tables import Profile, open_table
 
-# A column of at most so many values is a choice among them.
+# A column with at most this many values may be categorical.
 _FEW_CLASSES, _FEW_LEVELS = 10, 20
 _COUNTS = "it numbers the rows"
-# Says what errors may quote of a table, else nothing.
+# Returns a text if errors may quote it from the table, and "" if not.
 Shown = Callable[[str], str]
 
 
 @dataclasses.dataclass(frozen=True)
 class Scaffold:
-    """What was found in a table, and what is proposed.
+    """A summary of a table, and the study proposed for it.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Scaffold:
     path
         The study file.
     profiles
-        Every column, summed up.
+        A profile of every column.
     output
         The column to predict.
     task
@@ -38,9 +38,9 @@ class Scaffold:
     inputs
         Columns to predict from.
     categories
-        Those of them that hold names.
+        Inputs that hold names.
     left_out
-        Columns that are no inputs, and why.
+        Columns that are not inputs, and why.
     """
 
     data: Path
@@ -54,16 +54,16 @@ class Scaffold:
 
     @property
     def rows(self) -> int:
-        """How many rows the table has."""
+        """The number of rows."""
         return self.profiles[self.output].rows
 
     @property
     def has_gaps(self) -> bool:
-        """Whether a value is missing somewhere in what is used."""
+        """Whether an input or the output has missing values."""
         return any(self.profiles[n].missing for n in [*self.inputs, self.output])
 
     def document(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """The proposal as plain values."""
         return {
             "study": str(self.path),
             "table": str(self.data),
@@ -75,18 +75,18 @@ class Scaffold:
             "left_out": self.left_out,
             "columns": {
                 name: {
-                    "kind": one.kind,
-                    "missing": one.missing,
-                    "distinct": one.distinct,
-                    "low": one.low if one.kind == "number" else None,
-                    "high": one.high if one.kind == "number" else None,
+                    "kind": profile.kind,
+                    "missing": profile.missing,
+                    "distinct": profile.distinct,
+                    "low": profile.low if profile.kind == "number" else None,
+                    "high": profile.high if profile.kind == "number" else None,
                 }
-                for name, one in self.profiles.items()
+                for name, profile in self.profiles.items()
             },
         }
 
     def summary(self) -> str:
-        """What a person should know next."""
+        """The proposal in a few lines, and what to do next."""
         lines = [
             f"{self.data}: {self.rows} rows, {len(self.profiles)} columns",
             f"output {self.output} ({self.task}), {len(self.inputs)} "
@@ -94,37 +94,37 @@ class Scaffold:
             *(f"left out {name}: {why}" for name, why in self.left_out.items()),
             f"written to {self.path}",
             "",
-            f"Read it, write down what you know as rules, then: ocbnn fit {self.path}",
+            f"Read it, add what you know as rules, then run: ocbnn fit {self.path}",
         ]
         return "\n".join(lines)
 
 
 def start_study(data: Path, out: Path, *, output: str | None, force: bool) -> Scaffold:
-    """Look at a table and write a study file for it.
+    """Write a study file for a table.
 
     Raises
     ------
     DataError
         When the table cannot be read, or has nothing to learn.
     SettingError
-        When the file is there already, or there is no such column.
+        When the file exists already, or there is no such column.
     """
     if out.suffix != ".toml":
         raise SettingError(f"--out {out}: a study file's name ends in .toml.")
     if out.exists() and not force:
         raise SettingError(
-            f"{out}: this file is there already. Name another as --out, or write "
+            f"{out}: this file exists already. Name another as --out, or write "
             "--force to replace it."
         )
-    start = propose(data, out, output)
+    scaffold = propose(data, out, output)
     out.parent.mkdir(parents=True, exist_ok=True)
     file = Path(os.path.relpath(data, out.parent)).as_posix()
-    replace_file(out, study_text(start, file).encode())
-    return start
+    replace_file(out, study_text(scaffold, file).encode())
+    return scaffold
 
 
 def propose(data: Path, out: Path, output: str | None = None) -> Scaffold:
-    """What could be learned from a table: its last column from the others.
+    """Propose what to predict from a table: by default, its last column.
 
     Raises
     ------
@@ -134,16 +134,16 @@ def propose(data: Path, out: Path, output: str | None = None) -> Scaffold:
         When there is no such column.
     """
     with open_table(data) as table:
-        chosen = table.names[-1] if output is None else output
-        if chosen not in table.names:
+        target = table.names[-1] if output is None else output
+        if target not in table.names:
             near = (
-                f"{suggest(chosen, table.names)} Columns: {listing(table.names, 30)}."
+                f"{suggest(target, table.names)} Columns: {listing(table.names, 30)}."
             )
             raise SettingError(
-                f"--output {chosen}: {data} has no such column.{table.shown(near)}"
+                f"--output {target}: {data} has no such column.{table.shown(near)}"
             )
         profiles = {name: table.profile(name) for name in table.names}
-    return _propose(data, out, profiles, chosen, table.shown)
+    return _propose(data, out, profiles, target, table.shown)
 
 
 def _propose(
@@ -151,22 +151,22 @@ def _propose(
 ) -> Scaffold:
     _refuse_useless(data, profiles[output], shown)
     inputs, categories, left_out = [], [], {}
-    counting = []
+    counters = []
     for name, profile in profiles.items():
         if name == output:
             continue
-        if why := _why_not(profile):
+        if why := _exclusion(profile):
             left_out[name] = why
             if why == _COUNTS:
-                counting.append(name)
+                counters.append(name)
             continue
         inputs.append(name)
         if profile.kind == "text":
             categories.append(name)
-    if not inputs and counting:
-        # Days or steps may well be what it depends on.
-        inputs = [counting[0]]
-        del left_out[counting[0]]
+    if not inputs and counters:
+        # Days or steps may be what the output depends on.
+        inputs = [counters[0]]
+        del left_out[counters[0]]
     if not inputs:
         reasons = listing(f"{name} ({why})" for name, why in left_out.items())
         raise DataError(
@@ -204,8 +204,8 @@ def _task(profile: Profile) -> str:
     return "classification" if is_class else "regression"
 
 
-def _why_not(profile: Profile) -> str:
-    """Why a column is no input; empty when it is one."""
+def _exclusion(profile: Profile) -> str:
+    """Why a column is not proposed as an input; empty if it is."""
     if profile.is_constant:
         return "it is the same in every row"
     if profile.kind == "mixed" and profile.stray is not None:

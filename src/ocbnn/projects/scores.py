@@ -1,4 +1,4 @@
-"""How well a fitted model predicts rows, best of all rows it has not seen."""
+"""Scores of a fitted model's predictions, on held-out rows if there are any."""
 
 from typing import Any
 
@@ -13,19 +13,19 @@ from ocbnn.projects.build import Model
 from ocbnn.projects.data_split import DataSplit
 
 LEVEL = 0.9
-# A coverage that chance would bring about less often is remarked on.
-_LEAST_CHANCE = 0.01
+# A coverage is reported if its p-value is below this.
+_SIGNIFICANCE = 0.01
 
 
 def score(model: Model, parts: DataSplit) -> dict[str, Any]:
-    """Scores by name, for each output."""
+    """The scores of each output, by name."""
     X, y = parts.scored
-    whose = {"rows": len(X), "held_out": parts.held_out > 0}
+    scored_rows = {"rows": len(X), "held_out": parts.held_out > 0}
     if isinstance(model, OCBNNClassifier):
-        return whose | _of_classes(model, X, y)
+        return scored_rows | _of_classes(model, X, y)
     mean = np.reshape(model.predict(X), y.shape)
     low, high = (np.reshape(e, y.shape) for e in model.predict_interval(X, LEVEL))
-    return whose | {
+    return scored_rows | {
         "outputs": {
             name: {
                 "rmse": rmse(mean[:, i], y[:, i]),
@@ -39,15 +39,15 @@ def score(model: Model, parts: DataSplit) -> dict[str, Any]:
 
 def _of_classes(model: OCBNNClassifier, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     probabilities = model.predict_proba(X)
-    chosen = model.fitted_.chosen(X, probabilities)
+    predicted = model.fitted_.chosen(X, probabilities)
     codes = np.searchsorted(model.classes_, y)
-    own = probabilities[np.arange(len(y)), codes]
+    observed = probabilities[np.arange(len(y)), codes]
     _, counts = np.unique(codes, return_counts=True)
     return {
         "outputs": {
             model.schema_.outputs[0]: {
-                "accuracy": float(np.mean(chosen == codes)),
-                "log_loss": float(-np.mean(np.log(np.maximum(own, 1e-12)))),
+                "accuracy": float(np.mean(predicted == codes)),
+                "log_loss": float(-np.mean(np.log(np.maximum(observed, 1e-12)))),
                 "most_frequent": float(counts.max() / len(y)),
             }
         }
@@ -60,14 +60,14 @@ def _r2(mean: np.ndarray, truth: np.ndarray) -> float | None:
 
 
 def _is_off(share: float, rows: int) -> bool:
-    """Whether chance hardly explains how many rows lie in their intervals."""
-    chance = binomtest(round(share * rows), rows, LEVEL).pvalue
-    return bool(chance < _LEAST_CHANCE)
+    """Whether the coverage differs from its nominal level by more than chance."""
+    p_value = binomtest(round(share * rows), rows, LEVEL).pvalue
+    return bool(p_value < _SIGNIFICANCE)
 
 
 def _off(name: str, share: float) -> str:
     if share > LEVEL:
-        return f"! Intervals of {name} are wider than they need be."
+        return f"! Intervals of {name} are wider than necessary."
     return Sentence(
         f"! Intervals of {name} are too narrow, by more than chance: do not rely on "
         "them. Try ",
@@ -77,21 +77,21 @@ def _off(name: str, share: float) -> str:
 
 
 def score_lines(scores: dict[str, Any]) -> list[str]:
-    """Scores in words, some of them a `Sentence`."""
+    """Scores as sentences, some of them a `Sentence` with advice."""
     rows = scores["rows"]
-    whose = f"{rows} rows the fit never saw" if scores["held_out"] else f"{rows} fitted"
+    scored = f"{rows} held-out rows" if scores["held_out"] else f"{rows} fitted rows"
     lines = []
     for name, numbers in scores["outputs"].items():
         if "accuracy" in numbers:
             lines.append(
-                f"{name}: {numbers['accuracy']:.1%} right on {whose} (log loss "
+                f"{name}: {numbers['accuracy']:.1%} correct on {scored} (log loss "
                 f"{numbers['log_loss']:.3f}; the most frequent class is "
                 f"{numbers['most_frequent']:.1%})"
             )
             continue
         r2 = "" if numbers["r2"] is None else f", R² {numbers['r2']:.3f}"
         lines.append(
-            f"{name}: typical error {numbers['rmse']:.4g} on {whose}{r2}; "
+            f"{name}: typical error {numbers['rmse']:.4g} on {scored}{r2}; "
             f"{numbers['coverage_90']:.0%} lie in their 90% interval"
         )
         if scores["held_out"] and _is_off(numbers["coverage_90"], rows):

@@ -1,4 +1,4 @@
-"""What a study file may say: its sections, their keys, and what each may be.
+"""The schema of a study file: its sections, their keys and their values.
 
 The descriptions are shown in errors and in `docs/command-line.md`.
 """
@@ -18,12 +18,12 @@ class Data(Section):
     """`[data]`: the table and its columns."""
 
     file: str = Field(
-        description="CSV or Parquet file, seen from the study file's folder",
+        description="CSV or Parquet file, relative to the study file's folder",
         examples=["strength.csv"],
         min_length=1,
     )
     output: list[str] = Field(
-        description="column to predict; a list of several for regression",
+        description="column to predict; a list for several, in regression",
         examples=["strength"],
         min_length=1,
         max_length=MOST_COLUMNS,
@@ -34,27 +34,26 @@ class Data(Section):
     )
     inputs: list[str] | None = Field(
         default=None,
-        description="columns to predict from; left out, all the others",
+        description="columns to predict from; by default, all others",
         examples=[["age", "water"]],
         max_length=MOST_COLUMNS,
     )
     categories: list[str] = Field(
         default=[],
-        description="inputs that hold names or codes, not amounts; each value gets a "
-        "column of its own, called `column=value` and 1 or 0",
+        description="inputs that hold names or codes instead of amounts; each value "
+        "becomes an input of its own, called `column=value`, that is 1 or 0",
         examples=[["colour"]],
         max_length=MOST_COLUMNS,
     )
     missing: Literal["refuse", "drop"] = Field(
         default="refuse",
-        description="what to do with rows that lack a value",
+        description="what to do with rows that have missing values",
         examples=["drop"],
     )
     stream: bool = Field(
         default=False,
         description="whether the table may be larger than memory: it is written to "
-        "files once, and rows are read in batches; not for algorithms that need all "
-        "of them",
+        "files once and read in batches; not for algorithms that need all rows at once",
         examples=[True],
     )
 
@@ -65,7 +64,7 @@ class Data(Section):
 
 
 class Network(Section):
-    """`[network]`: the family of functions."""
+    """`[network]`: the network and its weight prior."""
 
     hidden: list[int] = Field(
         default=[50],
@@ -80,26 +79,26 @@ class Network(Section):
     )
     weight_prior: Literal["fan-in", "isotropic", "learned"] = Field(
         default="fan-in",
-        description="how weights scatter before any data: less in wide layers, alike "
-        "in all, or as the data teach, with a relevance for each input",
+        description="prior spread of weights: smaller in wide layers, the same in all, "
+        "or learned from the data, with a relevance for each input",
         examples=["fan-in"],
     )
     weight_scale: float = Field(
         default=1.0,
         gt=0,
-        description="the standard deviation of a weight; if it is learned, its median",
+        description="the prior standard deviation of a weight; its median if learned",
         examples=[1.0],
     )
     standardize: bool = Field(
         default=True,
-        description="work on columns of mean zero and spread one; rules stay in your "
-        "units",
+        description="standardize columns to mean zero and standard deviation one; "
+        "rules stay in your units",
         examples=[True],
     )
     scales: dict[str, list[float]] | None = Field(
         default=None,
-        description="inputs with a scale of their own: where it begins, and one step "
-        "of it; functions may turn within a few steps of there",
+        description="inputs with a scale of their own: its center and its unit; "
+        "functions can bend sharply within a few units of the center",
         examples=[{"mean_bp": [65.0, 1.0]}],
     )
 
@@ -111,24 +110,24 @@ class Inference(BaseModel):
 
     algorithm: str = Field(
         default="nuts",
-        description="the algorithm; its own settings stand beside it",
+        description="the algorithm; its settings are further keys of this section",
         examples=["nuts"],
     )
     batch_size: int | None = Field(
         default=None,
         gt=0,
-        description="rows per step, for algorithms that need not see all of them",
+        description="rows per step, for algorithms that work with batches",
         examples=[100],
     )
     refine: bool | int | None = Field(
         default=None,
-        description="whether inputs at which draws break rules are searched for and "
-        "the model is fitted again with the rules felt there: `true`, or in how many "
-        "rounds at most; left out, for firm and hard rules",
+        description="whether to search for inputs at which draws violate rules, add "
+        "them to the rules' points and fit again: `true`, or the largest number of "
+        "rounds; by default, only for firm and hard rules",
         examples=[True],
     )
 
-    # Before, because a text is to be told of both kinds of answers.
+    # Before pydantic's own check, so that the message names both kinds of values.
     @field_validator("refine", mode="before")
     @classmethod
     def _is_refine(cls, value: object) -> object:
@@ -145,7 +144,7 @@ class Fit(Section):
         default=0,
         ge=0,
         le=2**63 - 1,
-        description="a number that decides every random one",
+        description="seed of all random numbers",
         examples=[0],
     )
     noise: Any = Field(
@@ -157,23 +156,23 @@ class Fit(Section):
     )
     truncate: bool = Field(
         default=False,
-        description="measurements, too, stay within the limits that rules without a "
-        "region set; regression only",
+        description="whether measurements, too, stay within the limits of rules "
+        "without a region; regression only",
         examples=[True],
     )
     rules_by: Literal["prior", "projection"] = Field(
         default="prior",
-        description="how rules are obeyed: multiplied into the prior, or by "
+        description="how rules are enforced: multiplied into the prior, or by "
         '`"projection"`: draws are made without them, and each is moved to the nearest '
-        "function that obeys",
+        "function that satisfies them",
         examples=["projection"],
     )
     holdout: float = Field(
         default=0.0,
         ge=0,
         le=0.9,
-        description="share of rows, chosen by the seed, that the fit never sees and "
-        "that the scores come from",
+        description="share of rows, chosen by the seed, that are held out from the fit "
+        "and scored",
         examples=[0.2],
     )
 
@@ -182,17 +181,17 @@ class Fit(Section):
     def _is_noise(cls, value: object) -> object:
         numbers = value if isinstance(value, list) and value else [value]
         if value in ("infer", "varies") or all(
-            isinstance(one, (int, float))
-            and not isinstance(one, bool)
-            and 0 < one < math.inf
-            for one in numbers
+            isinstance(number, (int, float))
+            and not isinstance(number, bool)
+            and 0 < number < math.inf
+            for number in numbers
         ):
             return value
         raise ValueError('must be "infer", "varies" or a number above zero')
 
 
 class RuleText(Section):
-    """One of `[[rules]]`: a rule as text, and how strictly it is held."""
+    """An entry of `[[rules]]`: a rule as text, and how strictly it is held."""
 
     rule: str = Field(
         description="the rule, as in docs/rules.md",
@@ -201,7 +200,7 @@ class RuleText(Section):
     )
     name: str | None = Field(
         default=None,
-        description="what reports call it",
+        description="its name in reports",
         examples=["never negative"],
     )
 

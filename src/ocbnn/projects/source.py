@@ -1,4 +1,4 @@
-"""A study file's text, and where in it a key stands."""
+"""The text of a study file, and the lines of its keys."""
 
 import dataclasses
 import functools
@@ -11,14 +11,14 @@ from ocbnn.core.advice import Advice, Kind
 from ocbnn.core.sentences import Sentence
 from ocbnn.core.words import shorten
 from ocbnn.errors import SettingError
-from ocbnn.projects.toml import DEEPEST, far_inside, one_line
+from ocbnn.projects.toml import DEEPEST, one_line, too_deep
 
 Key = tuple[str | int, ...]
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?")
 _KEY = re.compile(r"""\s*["']?([\w.-]+)["']?\s*=""")
 _MOST_BYTES = 10_000_000
-_TOO_LONG = "a whole number has at most 19 digits. Write a shorter one."
+_TOO_LONG = "a whole number has at most 19 digits. Write a smaller one."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Source:
     Attributes
     ----------
     path
-        What errors call it.
+        Its name in errors.
     text
-        Everything in it.
+        Its content.
     folder
-        Where paths in it begin.
+        The folder that its paths are relative to.
     """
 
     path: Path
@@ -45,14 +45,13 @@ class Source:
         Raises
         ------
         SettingError
-            When it is no TOML, naming the line.
+            When it is not TOML; the error names the line.
         """
-        # Python's reader recurses into brackets, and takes minutes for long keys.
-        if (line := far_inside(self.text)) is not None:
+        # Python's parser recurses into brackets, and takes minutes for long keys.
+        if (line := too_deep(self.text)) is not None:
             raise SettingError(
-                f"{self.path}, line {line}: brackets or the parts of a key stand more "
-                f"than {DEEPEST} deep inside one another, and a study file needs a "
-                "few. Write it plainly."
+                f"{self.path}, line {line}: brackets or the parts of a key are nested "
+                f"more than {DEEPEST} levels deep. A study file needs only a few."
             )
         try:
             document = tomllib.loads(self.text)
@@ -63,31 +62,31 @@ class Source:
             shown = f"\n  {self._line(int(place[1]))}" if place else ""
             problem = problem[: place.start()] if place else problem
             raise SettingError(
-                f"{self.path}{line}: this is no TOML: {problem}. Text stands in "
+                f"{self.path}{line}: this is not TOML: {problem}. Write text in "
                 f'quotes, `key = "text"`, and lists in brackets.{shown}'
             ) from None
-        except ValueError:  # Python reads whole numbers of some thousand digits.
+        except ValueError:  # Python refuses integers of several thousand digits.
             raise SettingError(f"{self.path}: {_TOO_LONG}") from None
         self._refuse_long(document)
         return document
 
     def _refuse_long(self, document: dict[str, Any]) -> None:
-        waiting: list[tuple[Key, Any]] = [((), document)]
-        while waiting:
-            key, value = waiting.pop()
+        pending: list[tuple[Key, Any]] = [((), document)]
+        while pending:
+            key, value = pending.pop()
             if isinstance(value, dict):
-                waiting += [((*key, name), inner) for name, inner in value.items()]
+                pending += [((*key, name), child) for name, child in value.items()]
             elif isinstance(value, list):
-                waiting += [((*key, i), inner) for i, inner in enumerate(value)]
+                pending += [((*key, i), child) for i, child in enumerate(value)]
             elif isinstance(value, int) and not -(2**63) <= value < 2**63:
                 raise self.mistake(key, _TOO_LONG)
 
     def mistake(self, key: Key, message: str | Exception) -> SettingError:
-        """An error about a key: the file, the line, the key, and what is wrong."""
+        """An error about a key, with the file and the line."""
         return SettingError(Sentence(self.place(key), ": ", message))
 
     def place(self, key: Key) -> str:
-        """File, line and key in words, as far as they can be found."""
+        """File, line and key in words, as far as they are known."""
         line = self.line_of(key)
         where = f"{self.path}, line {line}" if line else f"{self.path}"
         if not key:
@@ -96,7 +95,7 @@ class Source:
         return Sentence(Advice(Kind.KEY, values=values))
 
     def line_of(self, key: Key) -> int | None:
-        """The line on which a key is set, else that of its section."""
+        """The line on which a key is set, or else the line of its section."""
         while key:
             if key in self._lines:
                 return self._lines[key]
@@ -104,7 +103,7 @@ class Source:
         return None
 
     def _line(self, number: int) -> str:
-        """A line to be shown; TOML counts line feeds only."""
+        """A line to quote; TOML counts line feeds only."""
         return shorten(one_line("".join(self.text.split("\n")[number - 1 : number])))
 
     @functools.cached_property
@@ -127,12 +126,12 @@ class Source:
 
 
 def read_source(path: str | Path, folder: Path | None = None) -> Source:
-    """Read a study file; paths in it begin in `folder`, or where the file is.
+    """Read a study file; its paths are relative to `folder`, or to its own folder.
 
     Raises
     ------
     SettingError
-        When there is no such file, or it is no text.
+        When there is no such file, or it is not text.
     """
     path = Path(path)
     if path.is_dir():
@@ -150,30 +149,30 @@ def read_source(path: str | Path, folder: Path | None = None) -> Source:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise SettingError(
-            f"{path}: this is no text in UTF-8 ({error.reason} at byte "
+            f"{path}: this is not UTF-8 text ({error.reason} at byte "
             f"{error.start + 1}). Save it as UTF-8."
         ) from None
     return Source(path, text, folder or path.parent)
 
 
 def _name(key: Key) -> str:
-    """A key without its section, which only a file has."""
+    """A key without its section, for readers who see no file."""
     if key[0] == "rules":
         return spell_key(key)
     return spell_key(tuple(part for part in key if isinstance(part, str))[-1:])
 
 
 def spell_key(key: Key) -> str:
-    """A key as it stands in the file.
+    """A key as it is written in the file.
 
     >>> spell_key(("fit", "seed")), spell_key(("rules", 1, "rule")), spell_key(("x",))
     ('[fit] seed', 'rule 2, rule', 'x')
     >>> spell_key(("inference", "sampler", "chains"))
     '[inference.sampler] chains'
     """
-    key = tuple(shorten(one) if isinstance(one, str) else one for one in key)
+    key = tuple(shorten(part) if isinstance(part, str) else part for part in key)
     if key[:1] == ("rules",) and len(key) > 1 and isinstance(key[1], int):
         return ", ".join([f"rule {key[1] + 1}", *map(str, key[2:])])
-    named = [str(part) for part in key if isinstance(part, str)]
-    *section, last = named
+    names = [str(part) for part in key if isinstance(part, str)]
+    *section, last = names
     return f"[{'.'.join(section)}] {last}" if section else last

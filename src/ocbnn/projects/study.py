@@ -15,7 +15,7 @@ from ocbnn.projects.source import Source, read_source
 from ocbnn.projects.validation_errors import checked
 from ocbnn.rules import Rule, parse_rule
 
-# What a plan may have of each at most in a quick look.
+# Upper limits for a plan's settings in a quick look.
 _QUICK = {
     "chains": 2,
     "warmup": 200,
@@ -28,18 +28,18 @@ _QUICK = {
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """What a study file says, with its rules and its plan made.
+    """A study file with its rules and its plan.
 
     Attributes
     ----------
     source
-        The text.
+        Its text.
     sections
-        What it says.
+        Its content.
     rules
-        The rules, not bound to columns yet.
+        Its rules, not bound to columns yet.
     inference
-        A plan, or a name that the estimators know.
+        A plan, or a name that estimators accept.
     """
 
     source: Source
@@ -59,7 +59,7 @@ class Study:
 
 
 def read_study(path: str | Path, folder: Path | None = None) -> Study:
-    """Read a study file and check all that can be checked without the data.
+    """Read a study file and check everything that does not need the data.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def read_study(path: str | Path, folder: Path | None = None) -> Study:
 
 
 def study_of(source: Source) -> Study:
-    """Check what a study file says.
+    """Check the content of a study file.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def study_of(source: Source) -> Study:
 
 
 def make_plan(source: Source, inference: Inference) -> Plan | str:
-    """The plan of `[inference]`, or the name of what chooses one."""
+    """The plan of `[inference]`, or "auto"."""
     name, settings = inference.algorithm.lower(), dict(inference.model_extra or {})
     if name == AUTO:
         for key in settings:
@@ -101,9 +101,9 @@ def make_plan(source: Source, inference: Inference) -> Plan | str:
 
 
 def _streaming(source: Source, plan: Plan | str) -> Plan:
-    """The same plan, if it takes batches of rows."""
+    """The plan for a streamed table; it must work with batches of rows."""
     if isinstance(plan, str):
-        return SGHMC(chains=4)  # What is chosen for tables that are too large.
+        return SGHMC(chains=4)  # The choice of `auto` for tables larger than memory.
     if plan.is_batched:
         return plan
     place = ("inference", "algorithm")
@@ -130,25 +130,27 @@ def _plan(
     for key in python_only(kind) & settings.keys():
         if not isinstance(settings[key], dict):
             raise source.mistake((*place, key), _not_in_a_file(key))
-        inner = dict(settings.pop(key))
-        name = str(inner.pop("algorithm", "mclmc"))
-        plans[key] = _plan(source, (*place, key), name, inner)
+        sampler = dict(settings.pop(key))
+        name = str(sampler.pop("algorithm", "mclmc"))
+        plans[key] = _plan(source, (*place, key), name, sampler)
     for key in inherited(kind) & settings.keys():
         raise source.mistake((*place, key), _not_a_setting(algorithm, kind))
     values = checked(plain_model(kind), settings, source, place)
-    given = {key: _hashable(getattr(values, key)) for key in settings}
+    arguments = {key: _hashable(getattr(values, key)) for key in settings}
     try:
-        return kind(**given, **plans)
+        return kind(**arguments, **plans)
     except SettingError as error:
-        named = [key for key in {**given, **plans} if f"({key}=" in str(error)]
-        raise source.mistake((*place, *named[:1]), error) from None
+        arguments_in_error = [
+            key for key in {**arguments, **plans} if f"({key}=" in str(error)
+        ]
+        raise source.mistake((*place, *arguments_in_error[:1]), error) from None
 
 
 def _not_a_setting(algorithm: str, kind: type[Plan]) -> str:
     if "sampler" in python_only(kind):
         return (
             f"{algorithm} takes this from its sampler. Write a section "
-            "[inference.sampler], and this below it."
+            "[inference.sampler], with this key in it."
         )
     return f"for {algorithm} this is the number of iterations. Write iterations."
 
@@ -167,19 +169,19 @@ def _hashable(value: Any) -> Any:
 
 
 def shortened(plan: Plan) -> Plan:
-    """The same plan for a quick look."""
+    """The plan shortened for a quick look."""
     fields = {field.name for field in dataclasses.fields(plan) if field.init}
-    less = {
+    limits = {
         name: min(most, getattr(plan, name))
         for name, most in _QUICK.items()
         if name in fields
     }
-    inner = {
+    inner_plans = {
         name: shortened(getattr(plan, name))
         for name in fields
         if isinstance(getattr(plan, name), Plan)
     }
-    return dataclasses.replace(plan, **less, **inner)
+    return dataclasses.replace(plan, **limits, **inner_plans)
 
 
 def _check_network(source: Source, sections: StudyText) -> None:
@@ -206,7 +208,7 @@ def _check_task(source: Source, sections: StudyText) -> None:
     for key in ("noise", "truncate"):
         if key in fit.model_fields_set:
             raise source.mistake(
-                ("fit", key), "this is for regression; classes have none. Leave it out."
+                ("fit", key), "this is for regression only. Leave it out."
             )
 
 
@@ -215,28 +217,28 @@ def _rules(source: Source, sections: StudyText) -> tuple[Rule, ...]:
 
 
 def _rule(source: Source, index: int, entry: Any) -> Rule:
-    called = f"({shorten(repr(entry.name))}) " if entry.name else ""
+    label = f"({shorten(repr(entry.name))}) " if entry.name else ""
     try:
         rule = parse_rule(entry.rule)
     except RuleError as error:
-        sentence = Sentence(called, error)
+        sentence = Sentence(label, error)
         raise source.mistake(("rules", index, "rule"), sentence) from None
-    usual = {field.name: field.default for field in dataclasses.fields(Rule)}
+    defaults = {field.name: field.default for field in dataclasses.fields(Rule)}
     settings = {
         key: _hashable(getattr(entry, key))
         for key in entry.model_fields_set - {"rule"}
         if getattr(entry, key) is not None
     }
     for key, value in settings.items():
-        if getattr(rule, key) != usual[key]:
+        if getattr(rule, key) != defaults[key]:
             raise source.mistake(
                 ("rules", index, key),
-                f"{called}{key} is given twice, {value!r} here and "
+                f"{label}{key} is given twice, {value!r} here and "
                 f"{getattr(rule, key)!r} in the text of the rule. Keep one.",
             )
         try:
             rule = dataclasses.replace(rule, **{key: value})
         except (RuleError, SettingError) as error:
-            sentence = Sentence(called, error)
+            sentence = Sentence(label, error)
             raise source.mistake(("rules", index, key), sentence) from None
     return rule

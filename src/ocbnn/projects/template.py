@@ -1,4 +1,4 @@
-"""The text of a first study file: what was found, and what could be said."""
+"""The text of a first study file, with comments and example rules."""
 
 import math
 from typing import TYPE_CHECKING
@@ -14,52 +14,52 @@ if TYPE_CHECKING:
 _WIDTH = 88
 
 
-def study_text(start: "Scaffold", file: str) -> str:
+def study_text(scaffold: "Scaffold", file: str) -> str:
     """A study file with comments for every choice in it."""
     lines = [
-        *_head(start),
-        *_data(start, file),
-        *_rules(start),
+        *_head(scaffold),
+        *_data(scaffold, file),
+        *_rules(scaffold),
         *_network(),
         *_inference(),
-        *_fit(start),
+        *_fit(scaffold),
     ]
-    # Comments tell of names and words in the table, which may hold line ends.
+    # Comments quote names and words of the table, which may contain line ends.
     return "\n".join(map(one_line, lines))
 
 
-def _head(start: "Scaffold") -> list[str]:
+def _head(scaffold: "Scaffold") -> list[str]:
     return [
-        f"# A study of {start.data.name}: {start.rows} rows.",
-        "# Lines that begin with # are comments. Change what does not fit, write your",
-        f"# rules, then run: ocbnn fit {start.path.name}",
+        f"# A study of {scaffold.data.name}: {scaffold.rows} rows.",
+        "# Lines that begin with # are comments. Change what is wrong, write your",
+        f"# rules, then run: ocbnn fit {scaffold.path.name}",
         "",
     ]
 
 
-def _data(start: "Scaffold", file: str) -> list[str]:
+def _data(scaffold: "Scaffold", file: str) -> list[str]:
     lines = [
         "[data]",
-        "# The table, seen from the folder of this file.",
+        "# The table, relative to the folder of this file.",
         f"file = {toml_value(file)}",
-        f"# The column to predict: {_about(start.profiles[start.output])}.",
-        f"output = {toml_value(start.output)}",
+        f"# The column to predict: {_about(scaffold.profiles[scaffold.output])}.",
+        f"output = {toml_value(scaffold.output)}",
         '# "regression" predicts a number, "classification" one of a few classes.',
-        f"task = {toml_value(start.task)}",
+        f"task = {toml_value(scaffold.task)}",
         "# The columns to predict from.",
         "inputs = [",
     ]
-    lines += [_input(start.profiles[name], start) for name in start.inputs]
+    lines += [_input(scaffold.profiles[name], scaffold) for name in scaffold.inputs]
     lines.append("]")
-    lines += [f"# Left out: {name} ({why})." for name, why in start.left_out.items()]
+    lines += [f"# Left out: {name} ({why})." for name, why in scaffold.left_out.items()]
     lines += [
-        "# Inputs that hold names or codes: each of their values becomes an input",
-        "# of its own, called column=value, that is 1 or 0.",
-        f"categories = {toml_value(start.categories)}",
-        '# What to do with rows that lack a value: "refuse" to fit, or "drop" them.',
+        "# Inputs that hold names or codes: each value becomes an input of its own,",
+        "# called column=value, that is 1 or 0.",
+        f"categories = {toml_value(scaffold.categories)}",
+        '# Rows with missing values: "refuse" to fit, or "drop" the rows.',
     ]
-    if start.has_gaps:
-        used = [start.profiles[name] for name in [*start.inputs, start.output]]
+    if scaffold.has_gaps:
+        used = [scaffold.profiles[name] for name in [*scaffold.inputs, scaffold.output]]
         gaps = [
             f"{profile.name} ({profile.missing})" for profile in used if profile.missing
         ]
@@ -67,15 +67,15 @@ def _data(start: "Scaffold", file: str) -> list[str]:
     return [*lines, 'missing = "refuse"', ""]
 
 
-def _input(profile: Profile, start: "Scaffold") -> str:
+def _input(profile: Profile, scaffold: "Scaffold") -> str:
     text = f"    {toml_value(profile.name)},"
-    about = f"# {_about(profile)}{_codes(profile, start)}"
-    # Only what is said about it is cut short, never the name itself.
+    about = f"# {_about(profile)}{_codes(profile, scaffold)}"
+    # Only the comment is shortened, never the name.
     return f"{text:<34}{shorten(about, max(_WIDTH - len(text), _WIDTH // 3))}"
 
 
-def _codes(profile: Profile, start: "Scaffold") -> str:
-    few = profile.whole and 2 < profile.distinct <= 12 and start.rows >= 40
+def _codes(profile: Profile, scaffold: "Scaffold") -> str:
+    few = profile.whole and 2 < profile.distinct <= 12 and scaffold.rows >= 40
     return "; codes? then see categories" if few else ""
 
 
@@ -89,18 +89,18 @@ def _about(profile: Profile) -> str:
     return f"{profile.distinct} words: {listing(profile.levels, 3)}{gaps}"
 
 
-def _rules(start: "Scaffold") -> list[str]:
+def _rules(scaffold: "Scaffold") -> list[str]:
     lines = [
-        "# What you know about the output, and the data may not show. Take the marks",
-        "# away from an example and write your own: docs/rules.md has the whole",
-        '# language. sampler = "like-data" moves rows of the table into a rule\'s',
-        "# region, which is right for tables of many columns. A rule has a price, and",
-        "# data may outbid it; tolerance, in the units of the output, makes it cheaper",
-        '# or dearer. strength = "firm" searches its whole region, and fits',
-        '# until hardly a function breaks it; with strength = "hard" no prediction',
-        "# does, and rows that break it are refused: docs/sure.md.",
+        "# What you know about the output that the data may not show. Uncomment an",
+        "# example, or write your own: docs/rules.md describes the language.",
+        '# sampler = "like-data" moves rows of the table into a rule\'s region, which',
+        "# is best for tables of many columns. Violating a rule has a price that data",
+        "# can outweigh; tolerance, in the units of the output, lowers or raises it.",
+        '# strength = "firm" searches the whole region for violations, and fits again',
+        '# until almost no function violates the rule; with strength = "hard" no',
+        "# prediction does, and rows that contradict it are refused: docs/sure.md.",
     ]
-    for name, rule in example_rules(start):
+    for name, rule in example_rules(scaffold):
         lines += [
             "#",
             "# [[rules]]",
@@ -111,23 +111,25 @@ def _rules(start: "Scaffold") -> list[str]:
     return [*lines, ""]
 
 
-def example_rules(start: "Scaffold") -> list[tuple[str, str]]:
-    """Two or three rules that could be said, from the ranges that were found."""
-    output = start.profiles[start.output]
-    name = spell_name(start.output)
-    numeric = [start.profiles[n] for n in start.inputs if n not in start.categories]
+def example_rules(scaffold: "Scaffold") -> list[tuple[str, str]]:
+    """Two or three example rules, from the ranges of columns."""
+    output = scaffold.profiles[scaffold.output]
+    name = spell_name(scaffold.output)
+    numeric = [
+        scaffold.profiles[n] for n in scaffold.inputs if n not in scaffold.categories
+    ]
     varied = [profile for profile in numeric if profile.high > profile.low]
-    if start.task == "classification":
+    if scaffold.task == "classification":
         return _class_rules(name, output, varied)
     low, high = _limits(output)
     rules = [("within limits", f"{low} <= {name} <= {high}")]
     if output.low >= 0:
         rules = [("never negative", f"{name} >= 0")]
     if varied:
-        first = max(varied, key=lambda profile: profile.distinct)
-        region = f"{_upper(first)} <= {spell_name(first.name)} <= {_beyond(first)}"
+        widest = max(varied, key=lambda profile: profile.distinct)
+        region = f"{_upper(widest)} <= {spell_name(widest.name)} <= {_beyond(widest)}"
         rules.append(("at the end", f"if {region} then {low} <= {name} <= {high}"))
-        rules.append(("rising", f"{name} rises with {spell_name(first.name)}"))
+        rules.append(("rising", f"{name} rises with {spell_name(widest.name)}"))
     return rules
 
 
@@ -165,7 +167,7 @@ def _limits(profile: Profile) -> tuple[str, str]:
 
 
 def _rounded(value: float) -> float:
-    """Three digits: an example is no measurement."""
+    """Rounded to three digits, which suits an example."""
     if value == 0 or not math.isfinite(value):
         return 0.0
     digits = 2 - math.floor(math.log10(abs(value)))
@@ -180,9 +182,9 @@ def _plain(name: str) -> str:
 def _network() -> list[str]:
     return [
         "[network]",
-        "# Units of each hidden layer. More units bend more sharply, and take longer.",
+        "# Units of each hidden layer. More units are more flexible, and take longer.",
         "hidden = [20]",
-        "# rbf makes smooth bumps, tanh goes on to the sides, relu has corners.",
+        "# rbf makes smooth bumps, tanh flattens at the sides, relu has corners.",
         'activation = "rbf"',
         "",
     ]
@@ -191,10 +193,10 @@ def _network() -> list[str]:
 def _inference() -> list[str]:
     return [
         "[inference]",
-        '# "auto" chooses by the size of table and network; the report says what and',
-        '# why. Or name one, and how many runs and moves it makes: "nuts" is exact,',
-        '# for small networks; "smc" finds several modes; "mclmc" is for hundreds of',
-        '# weights; "svgd" is quick on large tables, with batch_size = 100.',
+        '# "auto" chooses by the size of table and network, and the report says why.',
+        '# Or name an algorithm and its settings: "nuts" is exact, for small networks;',
+        '# "smc" finds several modes; "mclmc" is for hundreds of weights; "svgd" is',
+        "# fast on large tables, with batch_size = 100.",
         'algorithm = "auto"',
         '# algorithm = "nuts"',
         "# chains = 4",
@@ -204,19 +206,19 @@ def _inference() -> list[str]:
     ]
 
 
-def _fit(start: "Scaffold") -> list[str]:
+def _fit(scaffold: "Scaffold") -> list[str]:
     lines = [
         "[fit]",
-        "# Decides every random number: the same seed gives the same result.",
+        "# The same seed gives the same result.",
         "seed = 0",
-        "# Rows that the fit never sees, for an honest score.",
+        "# Share of rows held out from the fit, for an honest score.",
         "holdout = 0.2",
     ]
-    if start.task == "regression":
+    if scaffold.task == "regression":
         lines += [
-            "# How far a measurement of the output scatters (its standard deviation),",
-            '# if you know it: a number in its own units. "infer" learns it, and',
-            '# "varies" how it depends on the inputs.',
+            "# The standard deviation of a measurement in the output's units, if you",
+            '# know it. "infer" learns it, and "varies" learns how it depends on the',
+            "# inputs.",
             'noise = "infer"',
         ]
     return [*lines, ""]

@@ -1,7 +1,7 @@
-"""Values, keys and comments as TOML spells them.
+"""Values, keys and comments in the syntax of TOML.
 
-What people call columns, categories and files may hold quotes, line ends and anything
-else. None of it may end where it is quoted and begin something of its own.
+Names of columns, categories and files may contain quotes, line ends and anything else.
+They are escaped so that they cannot end their string or comment early.
 """
 
 import json
@@ -15,7 +15,7 @@ from ocbnn.errors import SettingError
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 DEEPEST = 50
-# Texts and comments, in which brackets and dots mean nothing, closed or not.
+# Strings and comments, closed or not; brackets and dots inside do not count.
 _TEXTS = (
     r'"""(?:[^"\\]|\\.|"(?!""))*+(?:""")?',
     r"'''(?:[^']|'(?!''))*+(?:''')?",
@@ -27,7 +27,7 @@ _PART = re.compile("|".join([*_TEXTS, r"[\[\]{}.,=\n]"]), re.DOTALL)
 
 
 def toml_key(name: str) -> str:
-    """A key, in quotes where it needs them.
+    """A key, in quotes if it needs them.
 
     >>> toml_key("seed"), toml_key("mean bp"), toml_key("a.b")
     ('seed', '"mean bp"', '"a.b"')
@@ -44,14 +44,14 @@ def toml_value(value: Any) -> str:
     Raises
     ------
     SettingError
-        When TOML has no word for it.
+        When TOML has no syntax for it.
     """
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, dict):
-        pairs = [f"{toml_key(key)} = {toml_value(one)}" for key, one in value.items()]
+        pairs = [f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items()]
         return f"{{{', '.join(pairs)}}}"
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
@@ -63,29 +63,29 @@ def toml_value(value: Any) -> str:
     )
 
 
-def far_inside(text: str) -> int | None:
-    r"""The line on which brackets or parts of a key stand too deep, one in another.
+def too_deep(text: str) -> int | None:
+    r"""The first line on which brackets or parts of a key are nested too deeply.
 
-    >>> far_inside("a = " + "[" * 3), far_inside("\n" + "a." * 100)
+    >>> too_deep("a = " + "[" * 3), too_deep("\n" + "a." * 100)
     (None, 2)
     """
     depth = dots = 0
-    for found in _PART.finditer(text):
-        sign = found[0]
-        dots = dots + 1 if sign == "." else dots if len(sign) > 1 else 0
-        depth += (sign in ("[", "{")) - (sign in ("]", "}"))
+    for match in _PART.finditer(text):
+        token = match[0]
+        dots = dots + 1 if token == "." else dots if len(token) > 1 else 0
+        depth += (token in ("[", "{")) - (token in ("]", "}"))
         if max(depth, dots) > DEEPEST:
-            return text.count("\n", 0, found.start()) + 1
+            return text.count("\n", 0, match.start()) + 1
     return None
 
 
 def one_line(text: str) -> str:
-    r"""Text for a line of a file, a comment say, without what could end it.
+    r"""Text for one line of a file, such as a comment, without characters that end it.
 
     >>> one_line("# red or\n[fit]")
     '# red or [fit]'
     """
-    # Line ends and the like are controls (Cc), halves of letters are surrogates (Cs).
+    # Line ends are control characters (Cc), halves of characters surrogates (Cs).
     is_plain = lambda c: unicodedata.category(c) not in ("Cc", "Cs")
     return "".join(c if is_plain(c) else " " for c in text)
 
@@ -95,8 +95,8 @@ def _text(text: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise SettingError(
-            f"{shorten(ascii(text), 60)} has characters that no text file can hold. "
-            "Write it with others."
+            f"{shorten(ascii(text), 60)} has characters that a text file cannot hold. "
+            "Use other characters."
         ) from None
-    # JSON's quotes are TOML's, but for one control character that JSON lets through.
+    # JSON's strings are TOML's, except for one control character that JSON allows.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

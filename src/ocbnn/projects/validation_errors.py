@@ -1,4 +1,4 @@
-"""What pydantic finds wrong, in words a person can act on."""
+"""Pydantic's validation errors as sentences that say what to write."""
 
 import json
 from typing import Any
@@ -33,14 +33,14 @@ _RULES = {
     "value_error": "{error}",
 }
 
-_MOST_TOLD = 20
+_MOST_SHOWN = 20
 _KINDS = ("str", "int", "float", "bool", "none")
 
 
 def checked(
     model: type[BaseModel], values: Any, source: Source, at: Key = ()
 ) -> BaseModel:
-    """Values as a model, or every mistake in them as one error.
+    """Validate values as a model; all mistakes in them are one error.
 
     Raises
     ------
@@ -53,10 +53,10 @@ def checked(
         # A value that fits no member of a union is one mistake, not several.
         mistakes: dict[Key, Any] = {}
         for mistake in error.errors(include_url=False):
-            # Of its members, text is most likely meant for the list of words.
+            # Text is most likely meant for the union's list of options.
             if _key(mistake) not in mistakes or _is_misspelled(mistake):
                 mistakes[_key(mistake)] = mistake
-        first = list(mistakes.values())[:_MOST_TOLD]
+        first = list(mistakes.values())[:_MOST_SHOWN]
         sentences = [_sentence(model, mistake, source, at) for mistake in first]
         if more := len(mistakes) - len(first):
             sentences.append(
@@ -70,7 +70,7 @@ def _is_misspelled(problem: Any) -> bool:
 
 
 def _key(problem: Any) -> Key:
-    # Members of a union are named after types, which are no keys of a file.
+    # Members of a union are named after types, which are not keys of a file.
     return tuple(
         part
         for part in problem["loc"]
@@ -107,8 +107,8 @@ def _field(
     for part in key:
         if isinstance(part, int):
             continue
-        inner = _model_in(field.annotation) if field else model
-        parent = inner or parent
+        nested = _model_in(field.annotation) if field else model
+        parent = nested or parent
         field = parent.model_fields.get(part) if parent else None
     return parent, field
 
@@ -133,7 +133,7 @@ def _advice(key: Key, field: FieldInfo | None) -> str:
 
 
 def spell_value(value: Any) -> str:
-    """A value as TOML spells it.
+    """A value in the syntax of TOML.
 
     >>> spell_value("a"), spell_value([1, 2]), spell_value(True), spell_value(0.5)
     ('"a"', '[1, 2]', 'true', '0.5')

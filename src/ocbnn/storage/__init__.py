@@ -1,4 +1,4 @@
-"""Numbers and settings on disk: whole or not at all, and safe to open."""
+"""Numbers and settings on disk: written atomically, and safe to open."""
 
 from ocbnn.storage.bundle import (
     Bundle as Bundle,

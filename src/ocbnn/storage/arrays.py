@@ -1,4 +1,4 @@
-"""Named arrays as safetensors: numbers and shapes, nothing that could run."""
+"""Named arrays as safetensors: numbers and shapes, and no code."""
 
 import struct
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def encode_arrays(arrays: Mapping[str, object]) -> bytes:
     StorageError
         When one is not an array of plain numbers.
     """
-    data = save({name: _plain(name, one) for name, one in arrays.items()})
+    data = save({name: _as_plain(name, array) for name, array in arrays.items()})
     if _header_size(data) > _MOST_HEADER:
         raise StorageError(
             f"{len(arrays)} arrays are too many for one file. Stack those of one shape."
@@ -41,10 +41,10 @@ def decode_arrays(data: bytes, place: str) -> dict[str, np.ndarray]:
     StorageError
         When the file is not one that `encode_arrays` could have written.
     """
-    # The header is measured first: it alone says how much there is to read.
+    # Check the header's size first, because it determines how much is read.
     if len(data) < 8 or not 2 <= _header_size(data) <= min(_MOST_HEADER, len(data) - 8):
         raise StorageError(
-            f"{place} is not a safetensors file: its header does not fit. {_MEND}"
+            f"{place} is not a safetensors file: its header has the wrong size. {_MEND}"
         )
     try:
         arrays = load(data)
@@ -73,14 +73,14 @@ def _header_size(data: bytes) -> int:
     return struct.unpack("<Q", data[:8])[0]
 
 
-def _plain(name: object, value: object) -> np.ndarray:
+def _as_plain(name: object, value: object) -> np.ndarray:
     if type(name) is not str or not name or name == "__metadata__":
         raise StorageError(
-            f"arrays are named by text that is not empty, got {name!r}. Rename it."
+            f"names of arrays are non-empty text, got {name!r}. Rename it."
         )
     array = np.asarray(value)
     _check(name, array, "the bundle")
-    # Laid out in C order and this machine's byte order, which is what is written.
+    # Files hold C order and little-endian bytes, as does this copy on most machines.
     return np.array(array, array.dtype.newbyteorder("="), order="C", copy=None)
 
 

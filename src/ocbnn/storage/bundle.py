@@ -37,7 +37,7 @@ _AnyPath = str | os.PathLike[str]
 
 @dataclasses.dataclass(frozen=True)
 class Bundle:
-    """What was read.
+    """The content of a bundle.
 
     Attributes
     ----------
@@ -54,21 +54,21 @@ class Bundle:
 def write_bundle(
     path: _AnyPath, document: dict[str, Any], arrays: Mapping[str, Any]
 ) -> None:
-    """Write a bundle, whole or not at all; one that is there is replaced.
+    """Write a bundle atomically; an existing one is replaced.
 
     Parameters
     ----------
     path
         A folder, or one file when the name ends in `.ocbnn`.
     document
-        Plain values that JSON can say.
+        Plain values that JSON can express.
     arrays
         Arrays of numbers by name.
 
     Raises
     ------
     StorageError
-        When it cannot be written; what was there is still there.
+        When it cannot be written; an existing bundle is kept.
     """
     path = Path(path)
     text, numbers = json.encode_document(document), safetensors.encode_arrays(arrays)
@@ -77,7 +77,7 @@ def write_bundle(
             f"{path} cannot be written: there is no folder {path.parent}. Make it "
             "first."
         )
-    _refuse_strangers(path)
+    _refuse_other_content(path)
     with explained(path, "written"):
         if path.suffix == SUFFIX:
             members = make_members(text, numbers, tagged=False)
@@ -87,7 +87,7 @@ def write_bundle(
 
 
 def read_bundle(path: _AnyPath, *, most_bytes: int = MOST_BYTES) -> Bundle:
-    """Read a bundle. Nothing in it is run, and nothing is believed unchecked.
+    """Read a bundle. Nothing in it is executed, and everything is checked.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def read_bundle(path: _AnyPath, *, most_bytes: int = MOST_BYTES) -> Bundle:
     Raises
     ------
     StorageError
-        When it is missing, damaged, changed, or no bundle at all.
+        When it is missing, damaged, changed, or not a bundle.
     """
     path = Path(path)
     if not path.exists():
@@ -112,12 +112,12 @@ def read_bundle(path: _AnyPath, *, most_bytes: int = MOST_BYTES) -> Bundle:
     try:
         return _read_folder(path, most_bytes)
     except StorageError:
-        # Replaced by someone else between our reading the list and what it names?
+        # Another process may have replaced it after we read the list.
         return _read_folder(path, most_bytes)
 
 
 def is_bundle(path: _AnyPath) -> bool:
-    """Whether something that looks like a bundle is there, whole or damaged."""
+    """Whether a path looks like a bundle, intact or damaged."""
     path = Path(path)
     if path.is_dir():
         return (path / LIST).is_file()
@@ -140,12 +140,12 @@ def _write_folder(path: Path, members: Members) -> None:
 
 
 def _fill(folder: Path, members: Members) -> None:
-    # The list is the last of the members: until it is replaced, it names the old files.
+    # The list is the last member: until it is replaced, it names the old files.
     for name, data in members.items():
         replace_file(folder / name, data)
-    for left in folder.iterdir():
-        if left.name not in members and _is_ours(left.name):
-            left.unlink()
+    for entry in folder.iterdir():
+        if entry.name not in members and _is_ours(entry.name):
+            entry.unlink()
 
 
 def _read_zip(path: Path, most: int) -> Bundle:
@@ -153,11 +153,13 @@ def _read_zip(path: Path, most: int) -> Bundle:
         raise StorageError(f"{path} is neither a plain file nor a folder.")
     members = unzip_members(path, most)
     if LIST not in members:
-        raise StorageError(f"{path} is a zip file, but no bundle: {LIST} is missing.")
+        raise StorageError(
+            f"{path} is a zip file, but not a bundle: {LIST} is missing."
+        )
 
     def read(name: str, most: int) -> bytes:
         if name not in members:
-            raise StorageError(f"{path} is not whole: {name} is missing.")
+            raise StorageError(f"{path} is incomplete: {name} is missing.")
         if len(members[name]) > most:
             raise StorageError(f"{path}: {name} has more than {most} bytes.")
         return members[name]
@@ -170,7 +172,7 @@ def _read_zip(path: Path, most: int) -> Bundle:
 
 def _read_folder(path: Path, most: int) -> Bundle:
     if not (path / LIST).exists():
-        raise StorageError(f"{path} is a folder, but no bundle: {LIST} is missing.")
+        raise StorageError(f"{path} is a folder, but not a bundle: {LIST} is missing.")
 
     def read(name: str, most: int) -> bytes:
         return read_file(path / name, most)
@@ -198,30 +200,32 @@ def _is_ours(name: str) -> bool:
 
 def _refuse_extras(folder: Path) -> None:
     with explained(folder, "read"), os.scandir(folder) as entries:
-        extra = next((one.name for one in entries if not _is_ours(one.name)), None)
+        extra = next(
+            (entry.name for entry in entries if not _is_ours(entry.name)), None
+        )
     if extra is not None:
         raise StorageError(
-            f"{folder} holds {extra[:80]!r}, which is no part of a bundle. Move it "
+            f"{folder} holds {extra[:80]!r}, which is not part of a bundle. Move it "
             "elsewhere."
         )
 
 
-def _refuse_strangers(path: Path) -> None:
-    """Never write over what is not a bundle."""
+def _refuse_other_content(path: Path) -> None:
+    """Refuse to overwrite anything but a bundle."""
     if path.suffix == SUFFIX and path.is_dir():
         raise StorageError(
-            f"{path} is a folder, and a name that ends in {SUFFIX} makes one file. "
+            f"{path} is a folder, but a name that ends in {SUFFIX} means a file. "
             "Choose another name."
         )
     if path.is_dir():
         _refuse_extras(path)
     elif path.suffix == SUFFIX and path.exists() and not is_bundle(path):
         raise StorageError(
-            f"{path} is there already and was not written by ocbnn, so it is not "
+            f"{path} exists already and was not written by ocbnn, so it is not "
             "replaced. Choose another name, or remove it."
         )
     elif path.suffix != SUFFIX and path.exists():
         raise StorageError(
-            f"{path} is a file, and a bundle is written here as a folder. Choose "
+            f"{path} is a file, but this name means a folder. Choose "
             f"another name, or one that ends in {SUFFIX}."
         )

@@ -1,4 +1,4 @@
-"""JSON that says one thing: no key twice, no NaN, not deeper than it need be."""
+"""Strict JSON: no repeated keys, no NaN, limited depth."""
 
 import json
 import math
@@ -13,17 +13,17 @@ _DEEPEST = 64
 
 
 def encode_document(content: dict[str, Any]) -> bytes:
-    """The document as UTF-8 text, with its format and version around it.
+    """A document as UTF-8 text, wrapped in its format and version.
 
     Raises
     ------
     StorageError
-        When it holds something that JSON cannot say exactly.
+        When it holds something that JSON cannot express exactly.
     """
-    whole = {"format": FORMAT, "version": VERSION, "content": content}
-    _check(whole, "the document")
+    envelope = {"format": FORMAT, "version": VERSION, "content": content}
+    _check(envelope, "the document")
     try:
-        text = json.dumps(whole, indent=1, allow_nan=False, ensure_ascii=False)
+        text = json.dumps(envelope, indent=1, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError) as error:
         raise StorageError(f"the document cannot be written: {error}.") from error
     data = text.encode()
@@ -44,13 +44,13 @@ def decode_document(data: bytes, place: str) -> dict[str, Any]:
         When it is not one that `encode_document` could have written.
     """
     try:
-        whole = json.loads(
+        envelope = json.loads(
             data.decode("utf-8"),
             object_pairs_hook=_without_repeats,
             parse_constant=_refuse_constant,
             parse_float=_finite,
         )
-        _check(whole, place)
+        _check(envelope, place)
     except UnicodeDecodeError as error:
         raise StorageError(
             f"{place} is not UTF-8 text (byte {error.start}). {_MEND}"
@@ -58,25 +58,25 @@ def decode_document(data: bytes, place: str) -> dict[str, Any]:
     except RecursionError:
         raise StorageError(f"{place} is nested too deeply. {_MEND}") from None
     except StorageError as error:
-        said = str(error)
+        message = str(error)
         raise StorageError(
-            said if said.startswith(place) else f"{place}: {said}"
+            message if message.startswith(place) else f"{place}: {message}"
         ) from None
     except ValueError as error:
         raise StorageError(f"{place} is not valid JSON: {error}. {_MEND}") from None
-    return _content(whole, place)
+    return _content(envelope, place)
 
 
 _MEND = "Take the file from a backup, or save again."
 
 
-def _content(whole: object, place: str) -> dict[str, Any]:
+def _content(envelope: object, place: str) -> dict[str, Any]:
     keys = {"format", "version", "content"}
-    if not isinstance(whole, dict) or whole.get("format") != FORMAT:
+    if not isinstance(envelope, dict) or envelope.get("format") != FORMAT:
         raise StorageError(
-            f'{place} is JSON, but no document of ocbnn: "format" must be "{FORMAT}".'
+            f'{place} is JSON, but not an ocbnn document: "format" must be "{FORMAT}".'
         )
-    version = whole.get("version")
+    version = envelope.get("version")
     if type(version) is not int or version < 1:
         raise StorageError(
             f"{place}: the version must be a whole number above zero, got "
@@ -84,51 +84,53 @@ def _content(whole: object, place: str) -> dict[str, Any]:
         )
     if version > VERSION:
         raise StorageError(
-            f"{place} has format version {version}, and this ocbnn reads versions up "
-            f"to {VERSION}. Update ocbnn, or save it again from the older one."
+            f"{place} has format version {version}, but this ocbnn reads versions up "
+            f"to {VERSION}. Update ocbnn, or save it again with an older one."
         )
-    if whole.keys() != keys or not isinstance(whole["content"], dict):
+    if envelope.keys() != keys or not isinstance(envelope["content"], dict):
         raise StorageError(
             f"{place} must hold the keys {sorted(keys)}, the last an object, got "
-            f"{_short(sorted(whole))}. {_MEND}"
+            f"{_short(sorted(envelope))}. {_MEND}"
         )
-    return whole["content"]
+    return envelope["content"]
 
 
 def _check(value: object, place: str) -> None:
-    """Refuse what would not come back as it was."""
-    waiting: list[tuple[object, int]] = [(value, 0)]
-    while waiting:
-        one, depth = waiting.pop()
+    """Refuse values that JSON would not restore exactly."""
+    pending: list[tuple[object, int]] = [(value, 0)]
+    while pending:
+        item, depth = pending.pop()
         if depth > _DEEPEST:
             raise StorageError(f"{place} is nested deeper than {_DEEPEST} levels.")
-        if isinstance(one, dict):
-            for key, inner in one.items():
+        if isinstance(item, dict):
+            for key, child in item.items():
                 if type(key) is not str:
                     raise StorageError(
                         f"{place} has the key {_short(key)}: keys must be text."
                     )
-                waiting += [(key, depth + 1), (inner, depth + 1)]
-        elif isinstance(one, list):
-            waiting += [(inner, depth + 1) for inner in one]
+                pending += [(key, depth + 1), (child, depth + 1)]
+        elif isinstance(item, list):
+            pending += [(child, depth + 1) for child in item]
         else:
-            _check_leaf(one, place)
+            _check_leaf(item, place)
 
 
-def _check_leaf(one: object, place: str) -> None:
-    if isinstance(one, float) and not math.isfinite(one):
+def _check_leaf(leaf: object, place: str) -> None:
+    if isinstance(leaf, float) and not math.isfinite(leaf):
         raise StorageError(
-            f"{place} holds {one}, which JSON has no word for. Write null, or put the "
+            f"{place} holds {leaf}, which JSON cannot express. Write null, or put the "
             "number among the arrays."
         )
-    if type(one) not in (str, int, float, bool, type(None)):
+    if type(leaf) not in (str, int, float, bool, type(None)):
         raise StorageError(
-            f"{place} holds {_short(one)} of type {type(one).__name__}: only text, "
+            f"{place} holds {_short(leaf)} of type {type(leaf).__name__}: only text, "
             "numbers, true, false, null, lists and objects with text as keys are kept. "
             "Convert it, or put it among the arrays."
         )
-    if isinstance(one, str) and not _is_unicode(one):
-        raise StorageError(f"{place} holds text that is not Unicode: {_short(one)}.")
+    if isinstance(leaf, str) and not _is_unicode(leaf):
+        raise StorageError(
+            f"{place} holds text that is not valid Unicode: {_short(leaf)}."
+        )
 
 
 def _is_unicode(text: str) -> bool:
@@ -140,16 +142,16 @@ def _is_unicode(text: str) -> bool:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    document = dict(pairs)
+    if len(document) != len(pairs):
         seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
-        raise StorageError(f"the key {_short(twice)} is there twice. {_MEND}")
-    return found
+        repeated = next(key for key, _ in pairs if key in seen or seen.add(key))
+        raise StorageError(f"the key {_short(repeated)} is repeated. {_MEND}")
+    return document
 
 
 def _refuse_constant(word: str) -> float:
-    raise StorageError(f"{word} is not a number that JSON knows. {_MEND}")
+    raise StorageError(f"{word} is not a JSON number. {_MEND}")
 
 
 def _finite(text: str) -> float:

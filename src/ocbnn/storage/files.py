@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and reading that follows no links."""
+"""Atomic writing of files, and reading that follows no links."""
 
 import contextlib
 import os
@@ -11,17 +11,17 @@ from ocbnn.errors import StorageError
 
 TEMPORARY = ".tmp"
 _WINDOWS_BINARY = getattr(os, "O_BINARY", 0)
-# A link is not followed, and opening a pipe does not wait for someone to write to it.
+# Do not follow links, and do not wait for a writer when opening a pipe.
 _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file so that others see all of the old one or all of the new one.
+    """Replace a file atomically: readers see all of the old one or all of the new one.
 
     Raises
     ------
     StorageError
-        When it cannot be written; what was there is still there.
+        When it cannot be written; the old file is kept.
     """
     path = Path(path)
     with explained(path, "written"):
@@ -36,19 +36,19 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    """A name in the same folder that nobody uses, so that a rename is one step."""
+    """An unused name in the same folder, so that a rename is atomic."""
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}{TEMPORARY}")
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the disk remember the names in a folder, where the system can do that."""
+    """Flush a folder's entries to disk, if the system supports it."""
     if os.name == "nt":
         return
-    number = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(number)
+        os.fsync(descriptor)
     finally:
-        os.close(number)
+        os.close(descriptor)
 
 
 def read_file(path: Path, most: int) -> bytes:
@@ -57,32 +57,32 @@ def read_file(path: Path, most: int) -> bytes:
     Raises
     ------
     StorageError
-        When it is a link or no plain file, or larger than `most`.
+        When it is a link, not a plain file, or larger than `most`.
     """
     with explained(path, "read"):
         if path.is_symlink():
             raise StorageError(
-                f"{path} is a link, and links in a bundle are not followed. Put the "
-                "file itself in its place."
+                f"{path} is a link, and links in a bundle are not followed. Replace it "
+                "with the file itself."
             )
-        number = os.open(path, os.O_RDONLY | _WINDOWS_BINARY | _CAREFULLY)
-        with open(number, "rb") as file:
-            status = os.fstat(number)
+        descriptor = os.open(path, os.O_RDONLY | _WINDOWS_BINARY | _CAREFULLY)
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise StorageError(f"{path} is not a plain file, so it is not read.")
             data = b"" if status.st_size > most else file.read(most + 1)
         if status.st_size > most or len(data) > most:
             raise StorageError(
-                f"{path} has {status.st_size} bytes, more than the {most} that are "
-                "read here. If you trust the file and have the memory, raise the "
-                "limit: read_bundle(path, most_bytes=...)."
+                f"{path} has {status.st_size} bytes, more than the limit of {most}. If "
+                "you trust it and have the memory, raise the limit: "
+                "read_bundle(path, most_bytes=...)."
             )
         return data
 
 
 @contextlib.contextmanager
 def explained(path: Path, verb: str) -> Iterator[None]:
-    """What the operating system says, as a sentence that names the file."""
+    """Report errors of the operating system as sentences that name the file."""
     try:
         yield
     except OSError as error:

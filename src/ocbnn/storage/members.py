@@ -1,7 +1,7 @@
-"""A bundle's three members, and the list of their checksums that names them.
+"""A bundle's members: a document, arrays, and the list of their checksums.
 
-The list is written last and replaced in one step, so it always names two whole files.
-It has the form that `sha256sum -c` reads.
+The list is written last and replaced atomically, so it always names two complete files.
+It has the format of `sha256sum -c`.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ Members = dict[str, bytes]
 
 
 def make_members(document: bytes, arrays: bytes, *, tagged: bool) -> Members:
-    """Names and bytes, the list last. Tags keep new files apart from old ones."""
+    """Members by name, the list last. Tags separate new files from old ones."""
     tag = ""
     if tagged:
-        both = hashlib.sha256(document).digest() + hashlib.sha256(arrays).digest()
-        tag = "-" + hashlib.sha256(both).hexdigest()[:16]
+        digests = hashlib.sha256(document).digest() + hashlib.sha256(arrays).digest()
+        tag = "-" + hashlib.sha256(digests).hexdigest()[:16]
     files = {f"document{tag}.json": document, f"arrays{tag}.safetensors": arrays}
     lines = [f"{_digest(data)}  {name}\n" for name, data in files.items()]
     return {**files, LIST: "".join(lines).encode()}
@@ -48,20 +48,19 @@ def listed(data: bytes, place: str) -> tuple[dict[str, str], str, str]:
     except UnicodeDecodeError:
         lines = []
     matches = [_LINE.fullmatch(line) for line in lines[:3]]
-    found = [match for match in matches if match is not None]
-    documents = [m[2] for m in found if _DOCUMENT.fullmatch(m[2])]
-    arrays = [m[2] for m in found if _ARRAYS.fullmatch(m[2])]
-    if not (len(lines) == len(found) == 2 and len(documents) == len(arrays) == 1):
+    matched = [match for match in matches if match is not None]
+    documents = [m[2] for m in matched if _DOCUMENT.fullmatch(m[2])]
+    arrays = [m[2] for m in matched if _ARRAYS.fullmatch(m[2])]
+    if not (len(lines) == len(matched) == 2 and len(documents) == len(arrays) == 1):
         raise StorageError(
-            f"{place} must have two lines, the SHA-256 and the name of a document and "
-            "of a file of arrays, and has not. Take the bundle from a backup, or save "
-            "again."
+            f"{place} must have two lines, with the SHA-256 and the name of a document "
+            "and of a file of arrays. Take the bundle from a backup, or save again."
         )
-    return {match[2]: match[1] for match in found}, documents[0], arrays[0]
+    return {match[2]: match[1] for match in matched}, documents[0], arrays[0]
 
 
 def check_digest(data: bytes, expected: str, place: str) -> None:
-    """Refuse a file that is not the one that was written."""
+    """Refuse a file whose checksum is wrong."""
     if _digest(data) != expected:
         raise StorageError(
             f"{place} is damaged or was changed: its SHA-256 differs from the one in "

@@ -1,7 +1,7 @@
-"""A person's settings as JSON, and back to what they were.
+"""Settings as JSON, and back.
 
-JSON has no tuples, no infinities and no arrays, so those become objects with a single
-key that begins with `$`. Other rooms add kinds of their own.
+JSON has no tuples and no infinities, so those become objects with a single key that
+begins with `$`. Other packages add kinds of their own.
 """
 
 import math
@@ -15,17 +15,17 @@ import numpy as np
 from ocbnn.core.sentences import Sentence
 from ocbnn.errors import StorageError
 
-# Knows further kinds of value: a tagged object, or None where it does not know.
-Teller = Callable[[object, str], dict[str, Any] | None]
-# Makes values of further kinds from what stands behind their tag.
-Makers = Mapping[str, Callable[[Any], object]]
+# Encodes further kinds of values as tagged objects; returns None for other values.
+Encoder = Callable[[object, str], dict[str, Any] | None]
+# Decoders of further kinds of values, by tag.
+Decoders = Mapping[str, Callable[[Any], object]]
 
 
 class NotPlainError(StorageError):
-    """A value that no file can hold, such as a function."""
+    """A value that a file cannot hold, such as a function."""
 
 
-def to_plain(value: object, place: str, tell: Teller | None = None) -> Any:
+def to_plain(value: object, place: str, encoder: Encoder | None = None) -> Any:
     """A value as text, numbers, lists and objects.
 
     >>> to_plain((1, "a"), "here")
@@ -34,11 +34,11 @@ def to_plain(value: object, place: str, tell: Teller | None = None) -> Any:
     Raises
     ------
     NotPlainError
-        When it is something else; `place` is named.
+        When it is something else; the error names `place`.
     """
-    told = None if tell is None else tell(value, place)
-    if told is not None:
-        return told
+    encoded = None if encoder is None else encoder(value, place)
+    if encoded is not None:
+        return encoded
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Sentence):
@@ -47,12 +47,12 @@ def to_plain(value: object, place: str, tell: Teller | None = None) -> Any:
         return {"$float": repr(value)}
     if value is None or type(value) in (bool, int, float, str):
         return value
-    inner = lambda part, name: to_plain(part, f"{place}{name}", tell)
+    encode = lambda part, name: to_plain(part, f"{place}{name}", encoder)
     if type(value) in (list, tuple):
-        parts = [inner(part, f"[{i}]") for i, part in enumerate(value)]  # pyright: ignore[reportArgumentType]
+        parts = [encode(part, f"[{i}]") for i, part in enumerate(value)]  # pyright: ignore[reportArgumentType]
         return parts if isinstance(value, list) else {"$tuple": parts}
     if type(value) is dict:
-        pairs = [[inner(k, " key"), inner(v, f"[{k!r}]")] for k, v in value.items()]
+        pairs = [[encode(k, " key"), encode(v, f"[{k!r}]")] for k, v in value.items()]
         return {"$dict": pairs}
     if isinstance(value, os.PathLike):
         return {"$path": os.fspath(value)}
@@ -62,31 +62,31 @@ def to_plain(value: object, place: str, tell: Teller | None = None) -> Any:
     )
 
 
-def from_plain(value: Any, place: str, makers: Makers | None = None) -> Any:
-    """What `to_plain` was given.
+def from_plain(value: Any, place: str, makers: Decoders | None = None) -> Any:
+    """The value that `to_plain` encoded.
 
     >>> from_plain({"$tuple": [1, "a"]}, "here")
     (1, 'a')
     """
-    inner = lambda part: from_plain(part, place, makers)
+    decode = lambda part: from_plain(part, place, makers)
     if isinstance(value, list):
-        return [inner(part) for part in value]
+        return [decode(part) for part in value]
     if not isinstance(value, dict):
         return value
-    known: dict[str, Callable[[Any], object]] = {
-        "$tuple": lambda parts: tuple(inner(_list(parts, place))),
-        "$dict": lambda pairs: dict(map(inner, _list(pairs, place))),
+    decoders: dict[str, Callable[[Any], object]] = {
+        "$tuple": lambda parts: tuple(decode(_list(parts, place))),
+        "$dict": lambda pairs: dict(map(decode, _list(pairs, place))),
         "$float": float,
         "$path": lambda text: Path(str(text)),
         **(makers or {}),
     }
     tag = next(iter(value), "")
-    if len(value) != 1 or tag not in known:
+    if len(value) != 1 or tag not in decoders:
         raise StorageError(
-            f"{place} is of a kind that this ocbnn does not know: {tag[:40]!r}. It may "
-            "have been saved by a newer one: update ocbnn."
+            f"{place} has a kind that this ocbnn does not know: {tag[:40]!r}. It may "
+            "have been saved by a newer version: update ocbnn."
         )
-    return known[tag](value[tag])
+    return decoders[tag](value[tag])
 
 
 def _list(parts: object, place: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A bundle as one file: a zip of its members, read with every suspicion."""
+"""A bundle as one file: a zip of its members, read defensively."""
 
 import io
 import zipfile
@@ -10,23 +10,23 @@ from ocbnn.errors import StorageError
 from ocbnn.storage.files import explained
 from ocbnn.storage.members import LIST, Members, is_member
 
-# What honest numbers and text can shrink by; a bomb shrinks by a thousand and more.
-_MOST_SHRINKING = 100
+# Compression of real numbers and text; zip bombs reach a thousand and more.
+_MOST_COMPRESSION = 100
 _SMALL = 2**20
 _CHUNK = 2**17
-# The list comes first and uncompressed, so that a file can be told by its first bytes.
+# The list comes first and uncompressed, so the first bytes identify a bundle.
 _HEAD = b"PK\x03\x04"
 _NAME_AT = 30
 
 
 def zip_members(members: Members) -> bytes:
-    """The members as a zip that is the same for the same members."""
+    """The members as a zip with reproducible bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
-        for name in sorted(members, key=lambda one: (one != LIST, one)):
+        for name in sorted(members, key=lambda name: (name != LIST, name)):
             entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
             entry.external_attr = 0o644 << 16
-            # Weights hardly shrink, and reading them as they are is quick.
+            # Weights hardly compress, and uncompressed ones are fast to read.
             if name.endswith(".json"):
                 entry.compress_type = zipfile.ZIP_DEFLATED
             file.writestr(entry, members[name])
@@ -34,7 +34,7 @@ def zip_members(members: Members) -> bytes:
 
 
 def starts_like_bundle(path: Path) -> bool:
-    """Whether a file begins as `zip_members` begins its files."""
+    """Whether a file begins like those of `zip_members`."""
     with explained(path, "read"), path.open("rb") as file:
         head = file.read(_NAME_AT + len(LIST))
     return head.startswith(_HEAD) and head[_NAME_AT:] == LIST.encode()
@@ -46,14 +46,14 @@ def unzip_members(path: Path, most: int) -> Members:
     Raises
     ------
     StorageError
-        When the file is no zip, or holds anything but a bundle's members.
+        When the file is not a zip, or holds anything but a bundle's members.
     """
     with explained(path, "read"), path.open("rb") as raw:
         try:
             with zipfile.ZipFile(_SmallReads(raw, path)) as file:
                 entries = file.infolist()
                 _check_entries(entries, path, most)
-                return {one.filename: _read(file, one, path) for one in entries}
+                return {entry.filename: _read(file, entry, path) for entry in entries}
         except (
             zipfile.BadZipFile,
             zlib.error,
@@ -67,16 +67,16 @@ def unzip_members(path: Path, most: int) -> Members:
             if isinstance(error, StorageError):
                 raise
             raise StorageError(
-                f"{path} is not a readable zip file: {_end(error)} It may have been "
+                f"{path} is not a readable zip file: {_reason(error)} It may have been "
                 "cut short. Take it from a backup, or save again."
             ) from error
 
 
 class _SmallReads:
-    """A file that is read in small pieces only.
+    """A file that is read only in small pieces.
 
-    `zipfile` reads a zip's directory at once; one that is larger than any bundle's is
-    noticed here before it fills the memory.
+    `zipfile` reads a zip's directory at once; an oversized one is refused here before
+    it fills the memory.
     """
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
@@ -85,16 +85,16 @@ class _SmallReads:
 
     def read(self, size: int = -1) -> bytes:
         """At most `size` bytes, and never more than a chunk."""
-        found = self._file.read(_CHUNK + 1 if size < 0 else min(size, _CHUNK + 1))
-        if len(found) > _CHUNK:
+        data = self._file.read(_CHUNK + 1 if size < 0 else min(size, _CHUNK + 1))
+        if len(data) > _CHUNK:
             raise StorageError(
                 f"{self._path} is a zip with a directory too large for a bundle. It "
                 "was not written by ocbnn."
             )
-        return found
+        return data
 
     def close(self) -> None:
-        """Closed by whoever opened it."""
+        """The caller closes the file."""
 
 
 def _check_entries(entries: list[zipfile.ZipInfo], path: Path, most: int) -> None:
@@ -102,8 +102,8 @@ def _check_entries(entries: list[zipfile.ZipInfo], path: Path, most: int) -> Non
         name = entry.filename
         if not is_member(name) or entry.orig_filename != name:
             raise StorageError(
-                f"{path} holds {name[:80]!r}, which is no part of a bundle. Was it "
-                f"zipped anew? Zip the files themselves ({LIST} and the two it names), "
+                f"{path} holds {name[:80]!r}, which is not part of a bundle. If you "
+                f"zipped it yourself, zip the files ({LIST} and the two it names) "
                 "without a folder around them."
             )
         bits = entry.external_attr >> 16
@@ -115,7 +115,7 @@ def _check_entries(entries: list[zipfile.ZipInfo], path: Path, most: int) -> Non
             )
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise StorageError(
-                f"{path}: {name!r} is packed by a method other than deflate. Unpack "
+                f"{path}: {name!r} is not compressed by deflate. Unpack "
                 "it and read the folder."
             )
         _check_size(entry, path, most)
@@ -124,14 +124,14 @@ def _check_entries(entries: list[zipfile.ZipInfo], path: Path, most: int) -> Non
 
 
 def _check_size(entry: zipfile.ZipInfo, path: Path, most: int) -> None:
-    fits = path.stat().st_size
-    bomb = entry.file_size > max(_SMALL, _MOST_SHRINKING * entry.compress_size)
-    if bomb or entry.compress_size > fits or entry.file_size > most:
+    archive_size = path.stat().st_size
+    is_bomb = entry.file_size > max(_SMALL, _MOST_COMPRESSION * entry.compress_size)
+    if is_bomb or entry.compress_size > archive_size or entry.file_size > most:
         raise StorageError(
-            f"{path}: {entry.filename!r} says it has {entry.file_size} bytes out of "
-            f"{entry.compress_size} in a file of {fits}, which is more than is read "
-            "here. If you trust it, unpack it and read the folder; a limit on sizes is "
-            "raised by read_bundle(path, most_bytes=...)."
+            f"{path}: {entry.filename!r} claims {entry.file_size} bytes unpacked from "
+            f"{entry.compress_size}, in a file of {archive_size}: too many. If "
+            "you trust it, unpack it and read the folder, or raise the limit: "
+            "read_bundle(path, most_bytes=...)."
         )
 
 
@@ -144,12 +144,12 @@ def _read(file: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> bytes:
                 break
     if len(data) != entry.file_size:
         raise StorageError(
-            f"{path}: {entry.filename!r} has not the {entry.file_size} bytes it says. "
-            "Take the file from a backup, or save again."
+            f"{path}: {entry.filename!r} does not have the {entry.file_size} bytes it "
+            "claims. Take the file from a backup, or save again."
         )
     return bytes(data)
 
 
-def _end(error: Exception) -> str:
-    said = str(error) or type(error).__name__
-    return said if said.endswith(".") else f"{said}."
+def _reason(error: Exception) -> str:
+    reason = str(error) or type(error).__name__
+    return reason if reason.endswith(".") else f"{reason}."

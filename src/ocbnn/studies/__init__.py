@@ -1,4 +1,4 @@
-"""The paper's experiments, each a command away."""
+"""The paper's experiments, and the function that runs them."""
 
 from ocbnn.studies.runner import (
     STUDIES as STUDIES,

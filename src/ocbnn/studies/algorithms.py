@@ -1,7 +1,7 @@
-"""Every algorithm on every small problem: what it finds, and what that costs.
+"""Every algorithm on every small problem: accuracy and cost.
 
-Not in the paper, which says that any black-box inference will do. Here a reader can see
-which do, on the six synthetic problems and on two tables of the UCI repository.
+Not in the paper, which says that any black-box inference will do. This study shows
+which ones do, on the six synthetic problems and on two tables of the UCI repository.
 """
 
 import dataclasses
@@ -37,8 +37,8 @@ from ocbnn.studies.tables import Table, number, spread
 from ocbnn.studies.toy_runs import Model, fit_toy
 from ocbnn.studies.toys import TOYS, Toy, smaller
 
-# One list for networks of some thirty weights, where a move costs next to nothing, and
-# one for some five hundred weights and a thousand rows.
+# One list for networks of about thirty weights, where moves are cheap, and one for
+# about five hundred weights and a thousand rows.
 _DESCENTS: dict[str, Plan] = {
     "SVGD": SVGD(particles=75, iterations=1000, learning_rate=0.5),
     "annealed SVGD": SVGD(particles=75, iterations=3000, learning_rate=0.5, cycles=5),
@@ -87,8 +87,8 @@ _REMARK = (
     "is the least effective sample size of the function's values, for algorithms "
     "whose draws form chains; a population or a fitted density has none. Synthetic "
     "problems have no rows to spare, so errors and log likelihoods are those of the "
-    "training rows, and `spread` sets the functions' standard deviation over the "
-    "figure beside that of the study's own best inference: 1 is right, less is "
+    "training rows, and `spread` is the functions' standard deviation over the "
+    "figure relative to that of the study's best inference: 1 is right, less is "
     "overconfident. The tables train on nine tenths of their rows and test on the "
     "rest, with one noise for all inputs."
 )
@@ -150,11 +150,11 @@ class AlgorithmStudy(Study):
         return [_table(name, algorithms) for name, algorithms in problems.items()]
 
     def headline(self, result: Result) -> Headline:
-        """Nothing: algorithms are compared, not models."""
+        """None: algorithms are compared, not models."""
         return Headline(None, None)
 
     def line(self, result: Result) -> str:
-        """How many fits there were."""
+        """The number of fits."""
         problems = result["models"]["ocbnn"]
         fits = sum(len(algorithms) for algorithms in problems.values())
         return f"{fits} pairs of a problem and an algorithm; see table.md"
@@ -166,7 +166,7 @@ def run_toy(
     request: Request,
     bar: ProgressReporter | None = None,
 ) -> dict[str, Result]:
-    """Every algorithm on one synthetic problem, beside the study's own best one."""
+    """Every algorithm on one synthetic problem, compared with its best inference."""
     grid = view_grid(toy, 201)
     reference = _spread(
         _fit_toy(toy, toy.plans["best"], request, bar, "reference"), grid
@@ -183,13 +183,13 @@ def _fit_toy(
 ) -> Model:
     progress = SubtaskReporter(bar, f"{toy.name}, {label}") if bar else False
     plan = smaller_still(plan) if request.quick else plan
-    # Algorithms are compared on the paper's own densities, whatever the preset.
-    papers = dataclasses.replace(request, progress=progress, preset="paper")
-    return fit_toy(toy, plan, papers, with_rules=True)
+    # Algorithms are compared on the paper's densities, for every preset.
+    paper_request = dataclasses.replace(request, progress=progress, preset="paper")
+    return fit_toy(toy, plan, paper_request, with_rules=True)
 
 
 def toy_numbers(toy: Toy, model: Model, reference: float, grid: np.ndarray) -> Result:
-    """What the table says of one algorithm on one synthetic problem."""
+    """The table's numbers for one algorithm on one synthetic problem."""
     measures = measure(toy, model)
     return {
         "rmse": measures.get("train_rmse"),
@@ -207,23 +207,23 @@ def _common(
 ) -> Result:
     seconds = model.draws_.seconds
     plan = model.draws_.plan
-    mixes = plan.is_chain or plan.is_exact
+    is_chain = plan.is_chain or plan.is_exact
     return {
         "violation": violation,
-        "rhat_max": rhat if mixes else None,
+        "rhat_max": rhat if is_chain else None,
         "seconds": seconds,
-        "ess_per_second": ess / seconds if mixes and ess is not None else None,
+        "ess_per_second": ess / seconds if is_chain and ess is not None else None,
     }
 
 
 def _spread(model: Model, grid: np.ndarray) -> float:
-    """The standard deviation of functions, or of probabilities, over the figure."""
+    """The mean standard deviation of functions or probabilities over the figure."""
     if isinstance(model, OCBNNRegressor):
         return float(model.sample_functions(grid, 1000).std(axis=0).mean())
     logits = model.sample_functions(grid, 1000)
-    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    shares /= shares.sum(axis=-1, keepdims=True)
-    return float(shares.std(axis=0).mean())
+    probabilities = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    probabilities /= probabilities.sum(axis=-1, keepdims=True)
+    return float(probabilities.std(axis=0).mean())
 
 
 def _log_likelihood(toy: Toy, model: Model) -> float:
@@ -231,9 +231,9 @@ def _log_likelihood(toy: Toy, model: Model) -> float:
         values = model.sample_functions(toy.X, model.draws_.size)[..., None]
         noise = model.sample_noise(toy.X, model.draws_.size)[..., None]
         return mean_log_likelihood(values, noise, toy.y[:, None])
-    chances = model.predict_proba(toy.X)
-    rows = np.searchsorted(model.classes_, toy.y)
-    return float(np.log(chances[np.arange(len(rows)), rows]).mean())
+    probabilities = model.predict_proba(toy.X)
+    classes = np.searchsorted(model.classes_, toy.y)
+    return float(np.log(probabilities[np.arange(len(classes)), classes]).mean())
 
 
 def run_table(
@@ -246,8 +246,8 @@ def run_table(
     """Every algorithm on some splits of one table: means and spreads over splits."""
     numbers = {}
     for label, plan in plans.items():
-        sized = smaller_still(plan) if quick else plan
-        splits = [table_numbers(name, seed, sized, bar, label) for seed in seeds]
+        sized_plan = smaller_still(plan) if quick else plan
+        splits = [table_numbers(name, seed, sized_plan, bar, label) for seed in seeds]
         numbers[label] = summed_up(splits)
     return numbers
 
@@ -259,7 +259,7 @@ def table_numbers(
     bar: ProgressReporter | None = None,
     label: str = "",
 ) -> Result:
-    """What the table says of one algorithm on one split of one table."""
+    """The table's numbers for one algorithm on one split of one table."""
     table = uci(name)
     train, test = split(len(table.y), seed)
     progress = SubtaskReporter(bar, f"{name}, split {seed}, {label}") if bar else False
@@ -277,7 +277,7 @@ def table_numbers(
 
 
 def smaller_still(plan: Plan) -> Plan:
-    """The same plan for a quick look, whatever it is."""
+    """Any plan, shortened for a quick look."""
     changes: dict[str, Any] = {}
     match plan:
         case WarmStart():
@@ -296,7 +296,7 @@ def smaller_still(plan: Plan) -> Plan:
 
 
 def _table(name: str, algorithms: dict[str, Result]) -> Table:
-    kept = {
+    columns = {
         key: head
         for key, head in _HEADS.items()
         if any(numbers.get(key) is not None for numbers in algorithms.values())
@@ -307,8 +307,8 @@ def _table(name: str, algorithms: dict[str, Result]) -> Table:
         else number(numbers.get(key), digits)
     )
     rows = tuple(
-        (label, *(cell(numbers, key, digits) for key, (_, digits) in kept.items()))
+        (label, *(cell(numbers, key, digits) for key, (_, digits) in columns.items()))
         for label, numbers in algorithms.items()
     )
     what = TOYS[name].figure if name in TOYS else "mean ± deviation over splits"
-    return Table(f"{name}: {what}", ("", *(head for head, _ in kept.values())), rows)
+    return Table(f"{name}: {what}", ("", *(head for head, _ in columns.values())), rows)

@@ -1,7 +1,7 @@
-"""What a study is: something to run, and how to show what it found.
+"""The interface of a study: running it, and presenting its result.
 
-Tables, lines and pages are made from the contents of `result.json` alone, so that a
-page can be written for results of earlier runs.
+Tables, lines and pages are made from `result.json` alone, so that a page can be written
+for the results of earlier runs.
 """
 
 import abc
@@ -24,20 +24,20 @@ Model = TypeVar("Model", bound=OCBNNClassifier | OCBNNRegressor)
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What a person asked for.
+    """The options of a run.
 
     Attributes
     ----------
     preset
-        `paper` for the paper's settings, `best` for what we would advise.
+        `paper` for the paper's settings, `best` for those we recommend.
     seed
-        Decides every random number.
+        The seed of all random numbers.
     quick
-        A smaller run.
+        Whether to make a smaller run.
     progress
         True, False, "auto" or a reporter.
     data
-        A folder of one's own recordings, instead of those that ship.
+        A folder of your own recordings, instead of the shipped ones.
     """
 
     preset: str = "best"
@@ -49,16 +49,16 @@ class Request:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What a study found.
+    """The outcome of a study.
 
     Attributes
     ----------
     numbers
-        What `result.json` holds beside the name, versions and times.
+        The content of `result.json`, without the name, versions and times.
     figures
         Figures by file name.
     fit_seconds
-        How long the fits took.
+        The time of the fits.
     """
 
     numbers: Result
@@ -68,7 +68,7 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class Headline:
-    """A study in one row: how often rules are broken, and how well draws mixed."""
+    """A study in one row: its violation, and how well draws mixed."""
 
     bnn: float | None
     ocbnn: float | None
@@ -87,7 +87,7 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def tables(self, result: Result) -> list[Table]:
-        """The numbers as tables for people, beside the paper's where it has any."""
+        """The numbers as tables for people, with the paper's if it has any."""
 
     @abc.abstractmethod
     def headline(self, result: Result) -> Headline:
@@ -95,7 +95,7 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def line(self, result: Result) -> str:
-        """What the rules achieved, in one line of a terminal."""
+        """The effect of the rules, in one line for a terminal."""
 
 
 def models(result: Result) -> tuple[Result, Result]:
@@ -104,9 +104,9 @@ def models(result: Result) -> tuple[Result, Result]:
 
 
 def finished(model: Model) -> Model:
-    """The same model, unless Ctrl-C cut its fit short.
+    """The model, after checking that Ctrl-C did not stop its fit.
 
-    A study of half a fit would be mistaken for the study.
+    The result of a stopped fit could be mistaken for the study's.
     """
     if model.draws_.interrupted:
         raise KeyboardInterrupt("stopped while fitting")
@@ -114,7 +114,7 @@ def finished(model: Model) -> Model:
 
 
 def summed_up(splits: list[Any]) -> Any:
-    """Means over splits of every number in nested dictionaries, and their spread.
+    """Means and standard deviations over splits of numbers in nested dictionaries.
 
     >>> summed_up([{"acc": 0.5}, {"acc": 0.7}])
     {'acc': 0.6, 'acc_sd': 0.1414...}

@@ -1,7 +1,7 @@
-"""Table 1: should a patient be treated, given that low pressure means yes.
+"""Table 1: whether to treat a patient, with the rule that low pressure requires it.
 
-Patients, not rows, are split into folds. Every fold is fitted four times: with the
-training rows in the rule's region and without them, with the rule and without it.
+Patients, not rows, are split into folds. Every fold is fitted four times: with and
+without the training rows in the rule's region, and with and without the rule.
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ Rows = Float[np.ndarray, "rows features"]
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """How a preset fits: everything the paper leaves open is chosen here."""
+    """The settings of a preset, including everything that the paper leaves open."""
 
     weight_prior: Literal["fan-in", "isotropic"]
     learning_rate: float
@@ -56,27 +56,27 @@ SETTINGS = {
 }
 _REMARK = (
     "The labels say what was done: of the windows of low pressure, {share} were "
-    "followed by treatment. A model that obeys the rule must disagree with the others, "
+    "followed by treatment. A model that keeps the rule must disagree with the others, "
     "so accuracy is also given inside the rule's region and outside of it. F1 is that "
-    "of acting. VIOL is a share of all rows; VIOL inside, of those the rule speaks "
-    "about. Numbers are means over folds of patients, with their standard deviation."
+    "of acting. VIOL is a share of all rows; VIOL inside, of those in the rule's "
+    "region. Numbers are means over folds of patients, with their standard deviation."
 )
 
 
 class Fold(NamedTuple):
-    """Rows of one fit and its test."""
+    """The training and test rows of one fold."""
 
     train: tuple[Rows, np.ndarray]
     test: tuple[Rows, np.ndarray]
 
 
 class ClinicalStudy(Study):
-    """Table 1 of the paper, on MIMIC-III's demo or a folder of one's own."""
+    """Table 1 of the paper, on MIMIC-III's demo or your own folder."""
 
     name = "table1"
 
     def run(self, request: Request) -> Outcome:
-        """Fit every fold, with and without the rule, filtered and not."""
+        """Fit every fold, with and without the rule, filtered and unfiltered."""
         table = clinical_windows(request.data)
         settings = SETTINGS[request.preset]
         plan = SVGD(
@@ -84,14 +84,14 @@ class ClinicalStudy(Study):
             iterations=200 if request.quick else 1500,
             learning_rate=settings.learning_rate,
         )
-        used = QUICK_FOLDS if request.quick else FOLDS
+        fold_count = QUICK_FOLDS if request.quick else FOLDS
         started = time.monotonic()
-        found: list[Result] = []
+        folds: list[Result] = []
         with make_reporter(request.progress) as bar:
-            moves = used * 4 * (plan.warmup + plan.draws)
-            bar.begin(f"{self.name}, {4 * used} fits", moves)
-            for index in range(used):
-                found.append(_run_fold(table, settings, plan, request.seed, index, bar))
+            moves = fold_count * 4 * (plan.warmup + plan.draws)
+            bar.begin(f"{self.name}, {4 * fold_count} fits", moves)
+            for index in range(fold_count):
+                folds.append(_run_fold(table, settings, plan, request.seed, index, bar))
             bar.finish("done")
         fitted = time.monotonic() - started
         counts = _counts(table)
@@ -101,24 +101,24 @@ class ClinicalStudy(Study):
             "remark": _REMARK.format(share=f"{counts['act_in_region'] or 0:.0%}"),
             "data": counts,
             "inference": {**dataclasses.asdict(settings), "batch_size": _BATCH},
-            "models": {key: summed_up([f[key] for f in found]) for key in _MODELS},
-            "splits": found,
+            "models": {key: summed_up([f[key] for f in folds]) for key in _MODELS},
+            "splits": folds,
         }
         return Outcome(numbers, {self.name: draw_table1(numbers)}, fitted)
 
     def tables(self, result: Result) -> list[Table]:
-        """Ours beside the paper's, and what the rule costs where."""
+        """Our scores and the paper's, and scores inside and outside the region."""
         return tables_of(result)
 
     def headline(self, result: Result) -> Headline:
-        """Violation on test rows when the region was filtered out of training."""
+        """Violation on test rows, with the region filtered out of training."""
         base, ours = models(result)
-        shown = lambda one: one["filtered"]["test"]["viol"]
-        return Headline(shown(base), shown(ours))
+        violation = lambda scores: scores["filtered"]["test"]["viol"]
+        return Headline(violation(base), violation(ours))
 
     def line(self, result: Result) -> str:
         """The filtered test numbers."""
-        base, ours = (one["filtered"]["test"] for one in models(result))
+        base, ours = (scores["filtered"]["test"] for scores in models(result))
         parts = [
             f"{label} {base[key]:.3f} -> {ours[key]:.3f}"
             for key, label in (
@@ -141,7 +141,7 @@ def _run_fold(
     bound = bind(
         parse_rule(settings.rule), Schema(table.names, ("action",), (ACT, "not"))
     )
-    found: Result = {key: {} for key in _MODELS}
+    scores: Result = {key: {} for key in _MODELS}
     for case in ("filtered", "unfiltered"):
         fold = _fold(table, bound, seed, index, is_filtered=case == "filtered")
         for key in _MODELS:
@@ -159,11 +159,11 @@ def _run_fold(
                 progress=SubtaskReporter(bar, f"fold {index + 1}, {case}, {key}"),
             )
             finished(model.fit(*fold.train))
-            found[key][case] = {
+            scores[key][case] = {
                 side: _scores(model.predict(X), bound, X, y)
                 for side, (X, y) in zip(("train", "test"), fold, strict=True)
             }
-    return found
+    return scores
 
 
 def _fold(
@@ -194,12 +194,12 @@ def _patient_folds(
 
 
 def _balanced(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Rows with as many of one class as of the other, as many as there can be."""
+    """As many rows of one class as of the other, as many as possible."""
     groups = [np.flatnonzero(y == ACT), np.flatnonzero(y != ACT)]
     count = min(map(len, groups))
     if count == 0:
         raise DataError(
-            "a fold of patients has one kind of window only, so it cannot be balanced. "
+            "a fold of patients has a single class, so it cannot be balanced. "
             "Read more of MIMIC-III, or choose another seed."
         )
     chosen = [rng.choice(group, count, replace=False) for group in groups]
@@ -208,17 +208,17 @@ def _balanced(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _scores(predicted: np.ndarray, bound: BoundRule, X: Rows, y: np.ndarray) -> Result:
     inside = bound.applies(X)
-    broken = inside & (predicted != ACT)
-    right = predicted == y
+    violated = inside & (predicted != ACT)
+    correct = predicted == y
     share = lambda values: float(np.mean(values)) if len(values) else None
     return {
-        "acc": share(right),
+        "acc": share(correct),
         "f1": _f1(predicted, y),
-        # With no row in the region there is nothing to break.
-        "viol": share(broken) if inside.any() else None,
-        "viol_inside": share(broken[inside]),
-        "acc_inside": share(right[inside]),
-        "acc_outside": share(right[~inside]),
+        # Without rows in the region there is nothing to violate.
+        "viol": share(violated) if inside.any() else None,
+        "viol_inside": share(violated[inside]),
+        "acc_inside": share(correct[inside]),
+        "acc_outside": share(correct[~inside]),
         "f1_outside": _f1(predicted[~inside], y[~inside]),
         "rows": len(y),
         "rows_inside": int(inside.sum()),
@@ -226,7 +226,7 @@ def _scores(predicted: np.ndarray, bound: BoundRule, X: Rows, y: np.ndarray) -> 
 
 
 def _f1(predicted: np.ndarray, y: np.ndarray) -> float | None:
-    """F1 of acting; None where nothing was done and nothing predicted."""
+    """F1 of acting; None if nothing was done and nothing predicted."""
     both = int(np.sum((predicted == ACT) & (y == ACT)))
     either = int(np.sum(predicted == ACT) + np.sum(y == ACT))
     return 2 * both / either if either else None

@@ -1,4 +1,4 @@
-"""Table 1 for people: ours beside the paper's, and what the rule costs where."""
+"""Table 1 for people: our scores, the paper's, and a figure."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def _scores(numbers: Result, caption: str) -> Table:
 
 
 def _sides(result: Result) -> Table:
-    wanted = {
+    rows_shown = {
         "viol_inside": "VIOL inside",
         "acc_inside": "ACC inside",
         "acc_outside": "ACC outside",
@@ -86,7 +86,7 @@ def _sides(result: Result) -> Table:
     test = {(c, m): result["models"][m][c]["test"] for c, m in _columns()}
     rows = [
         (label, *(spread(test[column], key, 3) for column in _columns()))
-        for key, label in wanted.items()
+        for key, label in rows_shown.items()
     ]
     counts = ("rows inside, of all", *(_rows_inside(test[c]) for c in _columns()))
     return Table(
@@ -138,17 +138,17 @@ def draw_table1(result: Result) -> Figure:
     return fig
 
 
-def _dots(ax: Axes, result: Result, wanted: dict[str, tuple[str, str]]) -> None:
+def _dots(ax: Axes, result: Result, labels: dict[str, tuple[str, str]]) -> None:
     looks = ((-0.12, "bnn", "s", BASELINE), (0.12, "ocbnn", "o", CONSTRAINED))
     for shift, key, marker, look in looks:
         values = np.array(
             [
                 [split[key][case]["test"][score] for split in result["splits"]]
-                for case, score in wanted.values()
+                for case, score in labels.values()
             ],
             float,
         )
-        at = np.arange(len(wanted)) + shift
+        at = np.arange(len(labels)) + shift
         side = np.broadcast_to(at[:, None], values.shape)
         color = look["color"]
         folds = ax.plot(side, values, marker, ms=4, alpha=0.7, color=color)
@@ -156,6 +156,6 @@ def _dots(ax: Axes, result: Result, wanted: dict[str, tuple[str, str]]) -> None:
         ax.errorbar(
             at, values.mean(axis=1), xerr=0.09, fmt="none", elinewidth=2.5, ecolor=color
         )
-    ax.set_xticks(range(len(wanted)), list(wanted))
-    ax.set_xlim(-0.5, len(wanted) - 0.5)
+    ax.set_xticks(range(len(labels)), list(labels))
+    ax.set_xlim(-0.5, len(labels) - 0.5)
     tidy(ax, ("", ""))

@@ -1,4 +1,4 @@
-"""The paper's figures from fitted models."""
+"""The paper's figures, from fitted models."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def draw_toy(
     ocbnn: Any,
     other: Any = None,
 ) -> Figure:
-    """The study's figure; with `other`, the paper's inference in a second panel."""
+    """The study's figure; `other`, with the paper's inference, gets a second panel."""
     panels = 1 if other is None else 2
     fig = figure(6.4 * panels, 4.6)
     axes = np.atleast_1d(fig.subplots(1, panels, sharey=True))

@@ -1,6 +1,6 @@
-"""The numbers of `result.json`, measured the same way for every model.
+"""The numbers of `result.json`, measured in the same way for every model.
 
-The keys are a contract that scripts outside the project read; see the reference.
+The keys are stable, because other scripts read them; see the reference.
 """
 
 from typing import Any
@@ -20,14 +20,14 @@ Numbers = dict[str, Any]
 
 
 def measure(toy: Toy, model: OCBNNRegressor | OCBNNClassifier) -> Numbers:
-    """All the contract's numbers for one fitted model."""
+    """All numbers for one fitted model."""
     if isinstance(model, OCBNNClassifier):
         return {**_class_numbers(toy, model), **_mixing(toy, model)}
     return {**_regression_numbers(toy, model), **_mixing(toy, model)}
 
 
 def bound_rules(toy: Toy) -> list[BoundRule]:
-    """The study's rules on its own columns, whether a model was given them or not."""
+    """The study's rules bound to its columns, for models with and without rules."""
     inputs = ("x",) if toy.X.shape[1] == 1 else ("x0", "x1")
     classes = tuple(np.unique(toy.y).tolist()) if toy.is_classification else None
     schema = Schema(inputs, ("y",), classes)
@@ -35,7 +35,7 @@ def bound_rules(toy: Toy) -> list[BoundRule]:
 
 
 def region_grid(bound: BoundRule, count: int = GRID) -> np.ndarray:
-    """At least `count` inputs over a rule's region, evenly spaced, ends included."""
+    """At least `count` evenly spaced inputs in a rule's region, including its ends."""
     lower, upper = bound.region.box()
     side = int(np.ceil(count ** (1 / len(lower))))
     axes = [np.linspace(a, b, side) for a, b in zip(lower, upper, strict=True)]
@@ -43,19 +43,19 @@ def region_grid(bound: BoundRule, count: int = GRID) -> np.ndarray:
 
 
 def _regression_numbers(toy: Toy, model: OCBNNRegressor) -> Numbers:
-    wrong, values, grids = [], [], []
+    violations, values, grids = [], [], []
     for bound in bound_rules(toy):
         grid = region_grid(bound)
         functions = model.sample_functions(grid, model.draws_.size)
-        wrong.append(broken(bound, grid, functions[..., None]))
+        violations.append(broken(bound, grid, functions[..., None]))
         values.append(functions)
         grids.append(grid[:, 0])
-    everywhere = np.concatenate(wrong, axis=1)
+    violated = np.concatenate(violations, axis=1)
     functions, grid = np.concatenate(values, axis=1), np.concatenate(grids)
     numbers: Numbers = {
         "train_rmse": rmse(model.predict(toy.X), toy.y),
-        "violation": float(everywhere.mean()),
-        "draws_violating": float(everywhere.any(axis=1).mean()),
+        "violation": float(violated.mean()),
+        "draws_violating": float(violated.any(axis=1).mean()),
         "in_region_sd": float(functions.std(axis=0).mean()),
         "modes": None,
     }
@@ -68,24 +68,24 @@ def _regression_numbers(toy: Toy, model: OCBNNRegressor) -> Numbers:
 
 
 def _class_numbers(toy: Toy, model: OCBNNClassifier) -> Numbers:
-    shares, allowed = [], []
+    violations, allowed = [], []
     for bound in bound_rules(toy):
         if bound.claim.allowed is None:
             continue
         grid = region_grid(bound)
         probabilities = model.predict_proba(grid)
-        chosen = model.fitted_.chosen(grid, probabilities)
-        shares.append(~bound.holds(grid, chosen))
+        predicted = model.fitted_.chosen(grid, probabilities)
+        violations.append(~bound.holds(grid, predicted))
         allowed.append(probabilities[:, list(bound.claim.allowed)].sum(axis=1))
     return {
         "train_accuracy": float(model.score(toy.X, toy.y)),
-        "violation": float(np.concatenate(shares).mean()),
+        "violation": float(np.concatenate(violations).mean()),
         "allowed_probability": float(np.concatenate(allowed).mean()),
     }
 
 
 def _mixing(toy: Toy, model: OCBNNRegressor | OCBNNClassifier) -> Numbers:
-    """Function-space diagnostics over everything the figure shows."""
+    """Function-space diagnostics over the range of the figure."""
     verdict = model.judge_at(view_grid(toy, FUNCTION_GRID))
     evidence = model.draws_.log_evidence
     return {

@@ -1,9 +1,9 @@
 """Human motion: shoulder angles a sixth of a second ahead, within a person's limits.
 
 The paper's Table 2. A state holds four shoulder angles with their velocities and
-accelerations, the target the angles 20 frames later. Five reaches are learned from and
-five others predicted, from angles that a wearable sensor got wrong by two degrees. The
-rule is that no angle leaves the range seen over all motions.
+accelerations, and the target holds the angles 20 frames later. Five reaches are for
+training and five for testing, with a sensor error of two degrees in the test angles.
+The rule is that no angle leaves its range over all motions.
 """
 
 import dataclasses
@@ -50,17 +50,17 @@ PAPER = {
 }
 
 
-# The network of the `best` preset: straight lines, and a small correction to them.
+# The network of the `best` preset: a linear map, and a small correction to it.
 _UNITS, _GAIN = 20, 0.3
-# Single precision rounds; a function stopped here is not beyond its limit.
+# Margin for rounding in single precision, so that clipped functions keep the limits.
 _ROOM = 1e-6
 
 
 def bent_line(problem: Problem, *, stops: bool) -> Applied:
-    """Extrapolates along straight lines, bends them a little, and stops at the limits.
+    """A linear map with a small nonlinear correction, clipped at the limits.
 
-    Five reaches are too few to learn curves from: a plain network of 50 units was half
-    as wrong again on reaches kept apart. A line knows no end, but an arm does.
+    Five reaches are too few to learn curves: the error of a plain network of 50 units
+    was half as large again on held-out reaches. `stops` clips the extrapolation.
     """
     units = Units.of(problem.train.X, problem.train.Y, len(problem.joints))
     low, high = map(units.standard_outputs, problem.limits)
@@ -72,37 +72,37 @@ def bent_line(problem: Problem, *, stops: bool) -> Applied:
 
     def apply(weights: dict[str, Any], x: Input) -> Output:
         hidden = jnp.tanh(x @ weights["into"] + weights["bias"])
-        bend = hidden @ weights["out"] + weights["level"]
-        value = x @ weights["line"] + _GAIN * bend
-        ends = (
+        correction = hidden @ weights["out"] + weights["level"]
+        value = x @ weights["line"] + _GAIN * correction
+        limits = (
             jnp.asarray(low + _ROOM, value.dtype),
             jnp.asarray(high - _ROOM, value.dtype),
         )
-        return jnp.clip(value, *ends) if stops else value
+        return jnp.clip(value, *limits) if stops else value
 
     return Applied(init_fn=init, apply_fn=apply, inputs=12, outputs=4)
 
 
 @dataclasses.dataclass(frozen=True)
 class Preset:
-    """How a preset models the motions.
+    """The models of a preset.
 
     Attributes
     ----------
     settings
-        Of the model, given the problem and whether it has the rule.
+        The model's settings, given the problem and whether it has the rule.
     options
-        Of the rule, as text.
+        The rule's settings, as text.
     sampler
-        Where the rule is felt.
+        The sampler of the rule's points.
     plan
-        How it infers.
+        The plan of inference.
     quick
-        The same for a quick look.
+        The plan for a quick look.
     truncate
         Whether the rule limits observations, too.
     remark
-        What a reader of the result should know.
+        Notes for readers of the result.
     """
 
     settings: Callable[[Problem, bool], dict[str, Any]]
@@ -116,10 +116,10 @@ class Preset:
 
 _READING = (
     "RMSE is in radians in result.json and in thousandths of them in the tables, as "
-    "the paper prints it; its authors' code takes no root. HO-LL is summed over rows "
+    "the paper prints it; its authors' code omits the root. HO-LL is summed over rows "
     "and outputs, so it grows with the number of states; ho_ll_per_state does not. "
-    "PP-VIOL and f_viol are percentages. Other people's motions than the paper's: "
-    "compare the models with each other. "
+    "PP-VIOL and f_viol are percentages. The motions are not the paper's, so compare "
+    "the models with each other only. "
 )
 
 PRESETS = {
@@ -136,9 +136,9 @@ PRESETS = {
         SVGD(particles=50, iterations=100),
         truncate=False,
         remark=_READING
-        + "The paper names no noise model, no step size and no place for "
-        "the rule's points: noise is inferred, Adagrad's step is 0.5, and points are "
-        "drawn evenly from the box around the training states. PP-VIOL counts the "
+        + "The paper does not give a noise model, a step size or the rule's points: "
+        "here, noise is inferred, Adagrad's step is 0.5, and points are drawn "
+        "uniformly from the box around the training states. PP-VIOL includes the "
         "noise; f_viol does not.",
     ),
     "best": Preset(
@@ -151,16 +151,16 @@ PRESETS = {
         NUTS(chains=2, warmup=400, draws=500, max_depth=8),
         NUTS(chains=2, warmup=100, draws=100, max_depth=5, climb=300),
         truncate=True,
-        remark=_READING + "Both models are straight lines with a small network on top; "
+        remark=_READING + "Both models are linear maps with a small network on top; "
         "their noise is the error on a training reach that is left out. With the rule, "
-        "the function stops at the limits and the noise is cut off there, so nothing "
-        "predicted lies outside.",
+        "functions are clipped and noise is truncated at the limits, so no prediction "
+        "lies outside.",
     ),
 }
 
 
 def preset_rule(problem: Problem, preset: str) -> Rule:
-    """The limits, held as strictly and felt where the preset says."""
+    """The limits, with the preset's settings and points."""
     chosen = PRESETS[preset]
     return limits_rule(problem, chosen.options, chosen.sampler(problem))
 
@@ -202,7 +202,7 @@ def measure(model: OCBNNRegressor, problem: Problem, states: States) -> Numbers:
     """
     mean, sd = model.predict(states.X, return_std=True)
     values = model.sample_functions(states.X, model.draws_.size)
-    noise, own = model.sample_noise(states.X, model.draws_.size), model.limits_
+    noise, limits = model.sample_noise(states.X, model.draws_.size), model.limits_
     low, high = problem.limits
     logs = norm.logpdf(states.Y, mean, sd)
     return {
@@ -210,8 +210,10 @@ def measure(model: OCBNNRegressor, problem: Problem, states: States) -> Numbers:
         "rmse": rmse(mean, states.Y),
         "ho_ll": float(logs.sum()),
         "ho_ll_per_state": float(logs.sum(axis=1).mean()),
-        "log_score": len(states.X) * mean_log_likelihood(values, noise, states.Y, own),
-        "pp_viol": 100 * float(mass_outside(values, noise, problem.limits, own).mean()),
+        "log_score": len(states.X)
+        * mean_log_likelihood(values, noise, states.Y, limits),
+        "pp_viol": 100
+        * float(mass_outside(values, noise, problem.limits, limits).mean()),
         "f_viol": 100 * float(((values < low) | (values > high)).any(axis=-1).mean()),
     }
 
@@ -227,11 +229,11 @@ def run_table2(
     motions = load_motions(data)
     count = QUICK_SPLITS if quick else SPLITS
     problems = [make_problem(motions, split_seed(seed, i)) for i in range(count)]
-    splits, spent = [], 0.0
+    splits, seconds = [], 0.0
     for problem in problems:
         started = time.monotonic()
         models = fit_models(problem, preset, seed, quick=quick, progress=progress)
-        spent += time.monotonic() - started
+        seconds += time.monotonic() - started
         splits.append(
             {
                 name: {
@@ -257,12 +259,12 @@ def run_table2(
         },
         "rules": [str(preset_rule(problems[0], preset))],
         "remark": PRESETS[preset].remark,
-        "seconds": {"fit": spent},
+        "seconds": {"fit": seconds},
     }
 
 
 def split_seed(seed: int, number: int) -> int:
-    """Which reaches a run draws in its splits; no two runs share one."""
+    """The seed of a split; runs with different seeds share no split."""
     return seed * SPLITS + number
 
 

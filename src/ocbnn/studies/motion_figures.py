@@ -1,4 +1,4 @@
-"""Figure 3: what both models expect of one joint, and of a whole reach."""
+"""Figure 3: the predictions of both models for one joint, and for a whole reach."""
 
 import dataclasses
 import time
@@ -54,7 +54,7 @@ _LEVEL = 0.95
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scene:
-    """One test reach, frame by frame, and the five frames that the figure shows."""
+    """One test reach, and the five of its frames that the figure shows."""
 
     problem: Problem
     models: Models
@@ -64,7 +64,7 @@ class Scene:
 
     @property
     def seconds(self) -> np.ndarray:
-        """When each target is due, from the start of the reach."""
+        """The time of each target, from the start of the reach."""
         return (self.states.frame + HORIZON) / self.problem.motions.frame_rate
 
 
@@ -79,36 +79,36 @@ def run_fig3(
     problem = make_problem(load_motions(data), split_seed(seed, 0))
     started = time.monotonic()
     models = fit_models(problem, preset, seed, quick=quick, progress=progress)
-    spent = time.monotonic() - started
+    seconds = time.monotonic() - started
     scene = choose_scene(problem, models, seed)
     figures = {"fig3": draw_densities(scene), "fig3-reach": draw_reach(scene)}
-    return {**_numbers(scene, preset), "seconds": {"fit": spent}}, figures
+    return {**_numbers(scene, preset), "seconds": {"fit": seconds}}, figures
 
 
 def choose_scene(problem: Problem, models: Models, seed: int) -> Scene:
     """The five test points, ten frames apart, at which the baseline is most wrong.
 
-    That is where it expects the joint to be beyond its limits with most probability;
+    There it predicts with the highest probability that the joint is beyond its limits;
     elsewhere the two models hardly differ.
     """
     column = problem.joints.index(JOINT)
-    best, found = -1.0, None
+    largest, scene = -1.0, None
     for number, reach in enumerate(problem.motions.reaches):
-        one = dataclasses.replace(problem.motions, reaches=(reach,))
-        states = sensed_states(one, seed, number)
+        motion = dataclasses.replace(problem.motions, reaches=(reach,))
+        states = sensed_states(motion, seed, number)
         outside = _outside(models["bnn"], problem, states, column)
         starts = np.arange(len(outside) - (POINTS - 1) * APART)
         rows = starts[:, None] + APART * np.arange(POINTS)
         total = outside[rows].sum(axis=1)
-        if total.max() > best:
-            best = float(total.max())
-            found = Scene(problem, models, reach.name, states, rows[total.argmax()])
-    assert found is not None  # there is at least one test reach
-    return found
+        if total.max() > largest:
+            largest = float(total.max())
+            scene = Scene(problem, models, reach.name, states, rows[total.argmax()])
+    assert scene is not None  # there is at least one test reach
+    return scene
 
 
 def sensed_states(motion: Motions, seed: int, number: int) -> States:
-    """Every frame of a test reach, as the sensor sees it."""
+    """Every frame of a test reach, with the sensor's error."""
     rng = np.random.default_rng([seed, 2, number])
     return make_states(motion, horizon=HORIZON, stride=1, noise_sd=SENSOR_SD, rng=rng)
 
@@ -131,12 +131,12 @@ def _outside(
     model: OCBNNRegressor, problem: Problem, states: States, column: int
 ) -> np.ndarray:
     """The probability, state by state, that one angle is beyond its limits."""
-    one = slice(column, column + 1)
-    cut = lambda ends: (ends[0][one], ends[1][one])
-    values = model.sample_functions(states.X, model.draws_.size)[..., one]
-    noise = model.sample_noise(states.X, model.draws_.size)[..., one]
-    own = None if model.limits_ is None else cut(model.limits_)
-    return mass_outside(values, noise, cut(problem.limits), own)
+    selected = slice(column, column + 1)
+    select = lambda ends: (ends[0][selected], ends[1][selected])
+    values = model.sample_functions(states.X, model.draws_.size)[..., selected]
+    noise = model.sample_noise(states.X, model.draws_.size)[..., selected]
+    model_limits = None if model.limits_ is None else select(model.limits_)
+    return mass_outside(values, noise, select(problem.limits), model_limits)
 
 
 def _numbers(scene: Scene, preset: str) -> Numbers:
@@ -183,7 +183,7 @@ def draw_densities(scene: Scene) -> Figure:
         name: [density(model, x, column, angles) for x in scene.states.X[scene.rows]]
         for name, model in scene.models.items()
     }
-    # One scale for all, so that equal areas are equal probabilities.
+    # One scale for all curves, so that equal areas mean equal probabilities.
     tallest = max(curve.max() for heights in curves.values() for curve in heights)
     for name, heights in curves.items():
         for place, curve in enumerate(heights):
@@ -211,12 +211,12 @@ def _draw_density(
     ax: Axes, place: int, heights: np.ndarray, angles: np.ndarray, look: Look
 ) -> None:
     width = place + 0.8 * heights
-    seen = heights > 1e-3
+    visible = heights > 1e-3
     ax.fill_betweenx(
-        angles, place, width, where=seen, color=look["color"], alpha=0.22, lw=0
+        angles, place, width, where=visible, color=look["color"], alpha=0.22, lw=0
     )
     ax.plot(
-        np.where(seen, width, np.nan),
+        np.where(visible, width, np.nan),
         angles,
         color=look["color"],
         ls=look["linestyle"],
@@ -247,7 +247,7 @@ def _draw_limits(ax: Axes, low: float, high: float) -> None:
 
 
 def draw_reach(scene: Scene) -> Figure:
-    """A whole test reach: what was expected, how surely, and what happened."""
+    """A whole test reach: predicted means, their intervals, and the truth."""
     fig = figure(7.2, 5.6)
     axes = fig.subplots(2, 1, sharex=True)
     for ax, joint in zip(axes, ("rShoulderY", JOINT), strict=True):
@@ -296,7 +296,7 @@ def _draw_band(
     if look is CONSTRAINED:
         ax.fill_between(scene.seconds, low, high, color=color, alpha=0.25, lw=0)
     else:
-        # Two filled bands on top of each other cannot be told apart.
+        # Two overlapping filled bands would be indistinguishable.
         for end in (low, high):
             ax.plot(scene.seconds, end, color=color, ls=style, lw=0.9, zorder=4)
     ax.plot(scene.seconds, mean, color=color, ls=style, label=look["label"])

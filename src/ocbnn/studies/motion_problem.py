@@ -1,4 +1,4 @@
-"""Human motion as a problem: reaches to learn from, reaches to predict, and limits."""
+"""Human motion as a problem: training reaches, test reaches, and limits."""
 
 import dataclasses
 from collections.abc import Callable
@@ -33,9 +33,9 @@ class Problem:
     Attributes
     ----------
     train
-        States to learn from.
+        Training states.
     test
-        States to predict from, as the sensor sees them.
+        Test states, with the sensor's error.
     limits
         The least and the greatest angle over all motions.
     joints
@@ -55,7 +55,7 @@ class Problem:
 
 
 def load_motions(folder: str | Path | None = None) -> Motions:
-    """The reaches that come with the library, or those of a folder of one's own.
+    """The reaches that come with the library, or those in your own folder.
 
     A folder holds Kratzer's `mocap.hdf5` and `segment.hdf5`, or a `reaches.csv.gz`.
     """
@@ -72,7 +72,7 @@ def load_motions(folder: str | Path | None = None) -> Motions:
 
 
 def make_problem(motions: Motions, seed: int) -> Problem:
-    """Five reaches to learn from and five to predict, drawn at random."""
+    """Five random reaches for training and five for testing."""
     train, test = motions.split(seed)
     rng = np.random.default_rng([seed, 1])
     return Problem(
@@ -88,27 +88,27 @@ def make_problem(motions: Motions, seed: int) -> Problem:
 def left_out_error(
     train: Motions, rng: np.random.Generator
 ) -> Float[np.ndarray, " joints"]:
-    """Root mean squared error of each angle on a reach that was not learned from.
+    """Root mean squared error of each angle on a held-out reach.
 
-    Rows of one reach are alike, so errors on the training rows say little about a new
-    reach. Each training reach in turn is predicted from the others, by ridge regression
-    and through the sensor.
+    Rows of one reach are alike, so errors on training rows say little about a new
+    reach. Each training reach in turn is predicted by ridge regression on the others,
+    from states with the sensor's error.
     """
     clean = make_states(train, horizon=HORIZON)
-    sensed = make_states(train, horizon=HORIZON, noise_sd=SENSOR_SD, rng=rng)
+    measured = make_states(train, horizon=HORIZON, noise_sd=SENSOR_SD, rng=rng)
     squares = []
     for number in range(len(train.reaches)):
         left_out = clean.motion == number
         rows = clean.X[~left_out]
         centre, scale = rows.mean(axis=0), rows.std(axis=0)
         fitted = Ridge(1.0).fit((rows - centre) / scale, clean.Y[~left_out])
-        answer = fitted.predict((sensed.X[left_out] - centre) / scale)
-        squares.append((answer - clean.Y[left_out]) ** 2)
+        predicted = fitted.predict((measured.X[left_out] - centre) / scale)
+        squares.append((predicted - clean.Y[left_out]) ** 2)
     return np.sqrt(np.concatenate(squares).mean(axis=0))
 
 
 def limits_rule(problem: Problem, options: str, sampler: Any = "like-data") -> Rule:
-    """No angle leaves the range that was seen."""
+    """The rule that no angle leaves its range over all motions."""
     ranges = [
         f"{low!r} <= {joint} <= {high!r}"
         for joint, low, high in zip(
@@ -120,7 +120,7 @@ def limits_rule(problem: Problem, options: str, sampler: Any = "like-data") -> R
 
 
 def even_states(problem: Problem) -> Callable[[RandomKey, int], Inputs]:
-    """Draws states evenly from the box around the training states."""
+    """A sampler of uniform states in the box around the training states."""
     low = jnp.asarray(problem.train.X.min(axis=0), float)
     high = jnp.asarray(problem.train.X.max(axis=0), float)
 

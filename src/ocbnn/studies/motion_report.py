@@ -1,4 +1,4 @@
-"""Table 2 and Figure 3 as studies: ours beside the paper's."""
+"""Table 2 and Figure 3 as studies, with the paper's numbers."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from ocbnn.studies.tables import Table, number, spread
 
 _HEADS = ("", "BNN, train", "OC-BNN, train", "BNN, test", "OC-BNN, test")
 _COLUMNS = tuple((side, key) for side in ("train", "test") for key in ("bnn", "ocbnn"))
-# Label, key, digits after the point, and what the number is multiplied by.
+# Label, key, decimal places, and factor.
 _PAPER_ROWS = (
     ("RMSE [10⁻³ rad]", "rmse", 3, 1e3),
     ("HO-LL", "ho_ll", 1, 1.0),
@@ -24,16 +24,16 @@ _MORE_ROWS = (
 
 
 class _Motion(Study):
-    """What the table and the figure share: how they sum up their test numbers."""
+    """The summary of test numbers that the table and the figure share."""
 
     def headline(self, result: Result) -> Headline:
         """Predictive mass outside the limits on test states, as a share."""
-        base, ours = (one["test"]["pp_viol"] / 100 for one in models(result))
+        base, ours = (numbers["test"]["pp_viol"] / 100 for numbers in models(result))
         return Headline(base, ours)
 
     def line(self, result: Result) -> str:
         """The test numbers."""
-        base, ours = (one["test"] for one in models(result))
+        base, ours = (numbers["test"] for numbers in models(result))
         return (
             f"test PP-VIOL {base['pp_viol']:.3g} % -> {ours['pp_viol']:.3g} %, "
             f"RMSE {base['rmse']:.4f} -> {ours['rmse']:.4f} rad, "
@@ -48,7 +48,7 @@ class MotionTable(_Motion):
 
     def run(self, request: Request) -> Outcome:
         """Fit both models on every split."""
-        numbers = run_table2(*_asked(request))
+        numbers = run_table2(*_arguments(request))
         fitted = numbers.pop("seconds")["fit"]
         return Outcome(numbers, {}, fitted)
 
@@ -67,13 +67,13 @@ class MotionFigure(_Motion):
     name = "fig3"
 
     def run(self, request: Request) -> Outcome:
-        """Fit both models on the first split, and draw what they expect."""
-        numbers, figures = run_fig3(*_asked(request))
+        """Fit both models on the first split, and draw their predictions."""
+        numbers, figures = run_fig3(*_arguments(request))
         fitted = numbers.pop("seconds")["fit"]
         return Outcome(numbers, figures, fitted)
 
     def tables(self, result: Result) -> list[Table]:
-        """What both models expect at the five points."""
+        """The predictions of both models at the five points."""
         base, ours = models(result)
         rows = tuple(
             (
@@ -81,10 +81,10 @@ class MotionFigure(_Motion):
                 number(truth, 3),
                 *(
                     text
-                    for one in (base, ours)
+                    for numbers in (base, ours)
                     for text in (
-                        f"{one['mean'][i]:.3f} ± {one['sd'][i]:.3f}",
-                        number(one["outside"][i], 3),
+                        f"{numbers['mean'][i]:.3f} ± {numbers['sd'][i]:.3f}",
+                        number(numbers["outside"][i], 3),
                     )
                 ),
             )
@@ -117,7 +117,7 @@ def _table(
     return Table(caption, _HEADS, rows)
 
 
-def _asked(request: Request) -> tuple[str, int, bool, object, Path | None]:
+def _arguments(request: Request) -> tuple[str, int, bool, object, Path | None]:
     return (
         request.preset,
         request.seed,

@@ -1,4 +1,4 @@
-"""A page that sets every figure and table beside the paper's."""
+"""A page with every figure and table, next to the paper's."""
 
 import json
 from collections.abc import Mapping
@@ -48,9 +48,15 @@ def write_index(out: Path, studies: Mapping[str, Study]) -> Path:
 
 
 def _overview(study: Study, result: Result) -> tuple[str, ...]:
-    head = study.headline(result)
+    headline = study.headline(result)
     quick = ", quick" if result["quick"] else ""
-    numbers = (head.bnn, head.ocbnn, head.rhat, head.ess, result["seconds"]["total"])
+    numbers = (
+        headline.bnn,
+        headline.ocbnn,
+        headline.rhat,
+        headline.ess,
+        result["seconds"]["total"],
+    )
     return study.name, f"{result['preset']}{quick}", *map(number, numbers)
 
 
@@ -64,8 +70,8 @@ def _section(study: Study, result: Result) -> str:
         for figure in result["figures"]
     )
     remark = f"<p>{safe(result['remark'])}</p>" if result["remark"] else ""
-    point = result["paper"].get("claim")
-    claim = f"<p>The paper's point: {safe(point)}.</p>" if point else ""
+    claim_text = result["paper"].get("claim")
+    claim = f"<p>The paper's point: {safe(claim_text)}.</p>" if claim_text else ""
     tables = "".join(table.html() for table in study.tables(result))
     verdicts = "".join(
         f"<li>{label}: {safe(result['models'][key]['verdict'])}</li>"

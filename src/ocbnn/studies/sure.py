@@ -1,8 +1,8 @@
-"""How sure one can be: one rule held in three ways, and what can be proved of each.
+"""One rule held in three ways, and what can be proved about each.
 
-The same data, rule and network, with the rule soft, firm and hard, one figure for each,
-and a fourth for a proof. Then certificates for the paper's toys, and around test rows
-of human motion.
+The same data, rule and network, with the rule soft, firm and hard: one figure for each,
+and a fourth for a proof. Then certificates for the paper's synthetic problems, and
+around test rows of human motion.
 """
 
 import time
@@ -42,9 +42,9 @@ _PLAN = NUTS(chains=2, warmup=400, draws=200, max_depth=8)
 _GRID = np.linspace(-2.2, 2.2, 441)
 _VIEW = (-0.4, 1.8)
 _ORANGE = HUES[1]
-# Boxes and halves of boxes of the proof that is shown.
+# Desired number of boxes in the proof that is shown.
 _BOXES = 15
-# What a marker knows of a joint's angle, give or take.
+# Tolerance of a measured joint angle.
 _TOLERANCE = np.deg2rad(2.0)
 _LABELS = {
     "holds": "holds",
@@ -57,29 +57,33 @@ _LABELS = {
 
 
 class SureStudy(Study):
-    """Soft, firm, hard and certified, on one problem; and certificates elsewhere."""
+    """Soft, firm, hard and certified on one problem, and certificates of others."""
 
     name = "sure"
 
     def run(self, request: Request) -> Outcome:
-        """Fit three models, prove what can be proved, and draw it."""
+        """Fit three models, certify them, and draw the figures."""
         started = time.monotonic()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InferenceWarning)
-            models = {word: _fit(word, request) for word in _STRENGTHS}
-            proved = {word: _proved(model)[0] for word, model in models.items()}
+            models = {
+                strictness: _fit(strictness, request) for strictness in _STRENGTHS
+            }
+            proved = {
+                strictness: _proved(model)[0] for strictness, model in models.items()
+            }
             toys = {} if request.quick else _toys(request)
             motion = {} if request.quick else {"motion": _motion(request)}
         fitted = time.monotonic() - started
-        here = {
-            word: {**_numbers(proved[word]), "train_rmse": _error(model)}
-            for word, model in models.items()
+        fitted_ = {
+            strictness: {**_numbers(proved[strictness]), "train_rmse": _error(model)}
+            for strictness, model in models.items()
         }
         numbers: Result = {
             "paper": {"figure": "not in the paper", "claim": ""},
             "remark": "One rule held in three ways, and what can be proved of each.",
             "rules": [_RULE.format(strength) for strength in _STRENGTHS.values()],
-            "models": {"bnn": {}, "ocbnn": {**here, **toys, **motion}},
+            "models": {"bnn": {}, "ocbnn": {**fitted_, **toys, **motion}},
         }
         figures = {
             "sure-soft": _draws(models["soft"], proved["soft"]),
@@ -90,7 +94,7 @@ class SureStudy(Study):
         return Outcome(numbers, figures, fitted)
 
     def tables(self, result: Result) -> list[Table]:
-        """What was proved of each model."""
+        """The certificates of every model."""
         rows = tuple(
             (name, *(number(numbers.get(key)) for key in _LABELS))
             for name, numbers in result["models"]["ocbnn"].items()
@@ -98,20 +102,25 @@ class SureStudy(Study):
         return [Table("sure: what was proved", ("", *_LABELS.values()), rows)]
 
     def headline(self, result: Result) -> Headline:
-        """Draws that break the rule somewhere, soft and firm."""
-        soft, firm = (result["models"]["ocbnn"][word] for word in ("soft", "firm"))
+        """The share of draws that violate the rule somewhere, soft and firm."""
+        soft, firm = (
+            result["models"]["ocbnn"][strictness] for strictness in ("soft", "firm")
+        )
         return Headline(soft["broken"], firm["broken"])
 
     def line(self, result: Result) -> str:
-        """What is proved to hold, in each strength."""
+        """The share of draws proved to keep the rule, for each strength."""
         models = result["models"]["ocbnn"]
-        shares = (f"{word} {models[word]['holds']:.0%}" for word in _STRENGTHS)
+        shares = (
+            f"{strictness} {models[strictness]['holds']:.0%}"
+            for strictness in _STRENGTHS
+        )
         return "draws proved to keep the rule everywhere: " + ", ".join(shares)
 
 
-def _fit(word: str, request: Request) -> OCBNNRegressor:
+def _fit(strictness: str, request: Request) -> OCBNNRegressor:
     model = OCBNNRegressor(
-        _RULE.format(_STRENGTHS[word]),
+        _RULE.format(_STRENGTHS[strictness]),
         hidden=(10,),
         weight_prior="fan-in",
         noise=0.05,
@@ -123,11 +132,11 @@ def _fit(word: str, request: Request) -> OCBNNRegressor:
 
 
 def _numbers(certificate: RuleCertificate) -> Result:
-    whole = {
+    numbers = {
         **certificate.to_dict(),
         "boxes": certificate.boxes / certificate.status.size,
     }
-    return {key: whole[key] for key in (*_LABELS, "draws", "decided_places")}
+    return {key: numbers[key] for key in (*_LABELS, "draws", "decided_places")}
 
 
 def _error(model: OCBNNRegressor) -> float:
@@ -135,7 +144,7 @@ def _error(model: OCBNNRegressor) -> float:
 
 
 def _toys(request: Request) -> Result:
-    """Certificates of the paper's synthetic problems."""
+    """Certificates for the paper's synthetic problems."""
     numbers = {}
     for toy in TOYS.values():
         plan = smaller(toy.plans[request.preset])
@@ -147,7 +156,7 @@ def _toys(request: Request) -> Result:
 
 
 def _motion(request: Request) -> Result:
-    """Certificates around test states, each angle known to two degrees."""
+    """Certificates around test states, with a tolerance of two degrees."""
     problem = make_problem(load_motions(), request.seed)
     model = OCBNNRegressor(
         limits_rule(problem, "points=50"),
@@ -181,7 +190,7 @@ def _axes(model: OCBNNRegressor) -> tuple[Figure, Axes]:
 
 
 def _draws(model: OCBNNRegressor, certificate: RuleCertificate) -> Figure:
-    """Functions that keep the rule everywhere, and those that do not."""
+    """Functions that keep the rule everywhere, and functions that do not."""
     fig, ax = _axes(model)
     values = model.fitted_.predictive.functions(_GRID[:, None])[..., 0]
     kept = certificate.status[0] == HOLDS
@@ -189,8 +198,8 @@ def _draws(model: OCBNNRegressor, certificate: RuleCertificate) -> Figure:
         (kept, BLUE, 0.5, "draws proved to keep the rule"),
         (~kept, _ORANGE, 0.8, "draws that break it somewhere"),
     ):
-        some = values[np.array(certificate.draws)[rows]][::8]
-        lines = [np.column_stack([_GRID, curve]) for curve in some]
+        selected = values[np.array(certificate.draws)[rows]][::8]
+        lines = [np.column_stack([_GRID, curve]) for curve in selected]
         label = f"{title}: {rows.mean():.0%}"
         ax.add_collection(
             LineCollection(lines, colors=color, linewidths=width, alpha=0.6)
@@ -202,15 +211,15 @@ def _draws(model: OCBNNRegressor, certificate: RuleCertificate) -> Figure:
 
 
 def _predictions(model: OCBNNRegressor, soft: OCBNNRegressor) -> Figure:
-    """What a new observation can be, with the rule hard and soft."""
+    """Intervals of a new observation, with the rule hard and soft."""
     fig, ax = _axes(model)
     summary = model.predict_summary(_GRID[:, None])
     ax.fill_between(_GRID, summary.lower, summary.upper, color=BLUE, alpha=0.25, lw=0)
     ax.plot(_GRID, summary.mean, color=BLUE, label="hard: mean and 95 % interval")
-    other = soft.predict_summary(_GRID[:, None])
+    soft_summary = soft.predict_summary(_GRID[:, None])
     dashes = {"color": GREY, "linestyle": "--", "linewidth": 1.0}
-    ax.plot(_GRID, other.upper, **dashes, label="soft: the same interval")
-    ax.plot(_GRID, other.lower, **dashes)
+    ax.plot(_GRID, soft_summary.upper, **dashes, label="soft: the same interval")
+    ax.plot(_GRID, soft_summary.lower, **dashes)
     tidy(ax, ("x", "y"))
     legend(ax)
     return fig
@@ -220,7 +229,7 @@ def _proof(model: OCBNNRegressor, certificate: RuleCertificate) -> Figure:
     """The boxes that prove one draw, and the input that refutes another."""
     fig, ax = _axes(model)
     ax.set(xlim=(-0.9, 1.1), ylim=(0.75, 1.45))
-    # One whose proof has some boxes, but not too many to see.
+    # A draw whose proof has several boxes, but not too many to see.
     sizes = {draw: len(axes) for (_, draw), axes in certificate.splits.items()}
     draw = min(sizes, key=lambda number: abs(sizes[number] - _BOXES))
     values = model.fitted_.predictive.functions(_GRID[:, None])[..., 0]

@@ -1,4 +1,4 @@
-"""Tables of results, for a page, a README and a paper."""
+"""Tables of results as HTML, Markdown and LaTeX."""
 
 import dataclasses
 import html
@@ -19,7 +19,7 @@ _LATEX = {
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A caption, the heads of the columns, and rows of cells that are text already."""
+    """A caption, the heads of columns, and rows of cells as text."""
 
     caption: str
     heads: tuple[str, ...]
@@ -40,7 +40,7 @@ class Table:
         return f"{self.caption}\n\n{body}\n"
 
     def latex(self) -> str:
-        """A `tabular` that needs no package."""
+        """A `tabular` that needs no LaTeX package."""
         row = lambda cells: " & ".join(map(_latex, cells)) + r" \\"
         columns = "l" + "r" * (len(self.heads) - 1)
         body = "\n".join(map(row, self.rows))
@@ -50,7 +50,7 @@ class Table:
         )
 
     def html(self) -> str:
-        """A table that scrolls by itself when it is wide."""
+        """A table that scrolls if it is wide."""
         cells = lambda tag, row: "".join(f"<{tag}>{safe(c)}</{tag}>" for c in row)
         body = "".join(f"<tr>{cells('td', row)}</tr>" for row in self.rows)
         return (
@@ -61,7 +61,7 @@ class Table:
 
 
 def number(value: Any, digits: int | None = None) -> str:
-    """A number, several or none, as people read them.
+    """A value as text for people: a number, several or none.
 
     >>> number(0.000123456), number(1234.5), number(None), number({"low": 0.25})
     ('0.0001235', '1234', '–', 'low 0.25')
@@ -72,9 +72,9 @@ def number(value: Any, digits: int | None = None) -> str:
         case None:
             return NONE
         case dict():
-            return ", ".join(f"{key} {one:.2f}" for key, one in value.items())
+            return ", ".join(f"{key} {item:.2f}" for key, item in value.items())
         case list():
-            return "; ".join(number(one, digits) for one in value)
+            return "; ".join(number(item, digits) for item in value)
         case int() | float():
             places = ".0f" if abs(value) >= 100 else ".4g"
             return f"{value:{places if digits is None else f'.{digits}f'}}"
@@ -95,7 +95,7 @@ def spread(numbers: dict[str, Any], key: str, digits: int, scale: float = 1.0) -
 
 
 def safe(value: Any) -> str:
-    """Text that HTML cannot take for markup."""
+    """Text escaped for HTML."""
     return html.escape(str(value))
 
 

@@ -1,4 +1,4 @@
-"""Running a synthetic problem: with rules and without, figure and numbers."""
+"""Runs of a synthetic problem, with rules and without: figure and numbers."""
 
 import dataclasses
 import time
@@ -61,24 +61,24 @@ class ToyStudy(Study):
         }
         other = None
         if toy.modes is not None and request.preset == "best":
-            # The paper's inference beside ours, because here they answer differently.
+            # Also the paper's inference, because here the results differ.
             svgd = _sized(toy.plans["paper"], request.quick)
-            papers = dataclasses.replace(request, preset="paper")
-            other = fit_toy(toy, svgd, papers, with_rules=True)
+            paper_request = dataclasses.replace(request, preset="paper")
+            other = fit_toy(toy, svgd, paper_request, with_rules=True)
             numbers["paper_inference"] = measure(toy, other)
         fitted = time.monotonic() - started
         figures = {toy.name: draw_toy(toy, bnn, ocbnn, other)}
         return Outcome(numbers, figures, fitted)
 
     def tables(self, result: Result) -> list[Table]:
-        """All numbers of both models, and of the paper's inference if it was run."""
+        """All numbers of both models, and of the paper's inference if it ran."""
         shown = dict(zip(_HEADS.values(), models(result), strict=True))
         if "paper_inference" in result:
             shown["OC-BNN, the paper's inference"] = result["paper_inference"]
         rows = tuple(
-            (label, *(number(one.get(key)) for one in shown.values()))
+            (label, *(number(numbers.get(key)) for numbers in shown.values()))
             for key, label in _ROWS.items()
-            if any(one.get(key) is not None for one in shown.values())
+            if any(numbers.get(key) is not None for numbers in shown.values())
         )
         return [Table(f"{self.name}: {self.toy.figure}", ("", *shown), rows)]
 
@@ -90,7 +90,7 @@ class ToyStudy(Study):
         )
 
     def line(self, result: Result) -> str:
-        """Violation before and after, and what it cost."""
+        """Violation without and with rules, and the cost in accuracy."""
         base, ours = models(result)
         line = f"violation {base['violation']:.4g} -> {ours['violation']:.4g}"
         if "train_rmse" in ours:

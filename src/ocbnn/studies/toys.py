@@ -1,8 +1,8 @@
-"""The paper's six synthetic problems: data, rules, and how each preset infers.
+"""The paper's six synthetic problems: data, rules, and each preset's plan.
 
-Where the paper's text and its authors' published settings differ, the text is the
-study. All problems use one hidden layer of 10 RBF units, weights N(0, 1), Gaussian
-noise of 0.1, and columns as they are.
+Where the paper's text and its authors' published settings differ, the text applies. All
+problems use one hidden layer of 10 RBF units, weights N(0, 1), Gaussian noise of 0.1,
+and columns that are not standardized.
 """
 
 import dataclasses
@@ -26,27 +26,27 @@ class Toy:
     name
         The study's name on the command line.
     figure
-        Where the paper shows it.
+        The paper's figure.
     claim
-        What the paper says the figure shows.
+        The paper's claim about the figure.
     X
         Training inputs.
     y
         Training outputs, or class labels.
     rules
-        What the expert says.
+        The expert's rules.
     plans
-        How each preset infers.
+        The plan of each preset.
     view
         The figure's x range, then its y range.
     modes
         For bimodal problems, the share of draws in each mode.
     shown
-        How many single functions the figure shows.
+        The number of single functions in the figure.
     remark
-        What a reader of the result should know.
+        Notes for readers of the result.
     strength
-        γ of the paper's preset, for what is forbidden.
+        γ of the paper's preset, for forbidden outputs.
     """
 
     name: str
@@ -63,11 +63,11 @@ class Toy:
     strength: float | None = None
 
     def rules_of(self, preset: str) -> tuple[Rule, ...]:
-        """The rules as a preset holds them: the paper's has the soft indicator."""
+        """The rules of a preset; the paper's use the soft indicator."""
         if preset != "paper" or self.strength is None:
             return self.rules
-        priced = {"strength": self.strength, "form": "indicator"}
-        return tuple(dataclasses.replace(rule, **priced) for rule in self.rules)
+        settings = {"strength": self.strength, "form": "indicator"}
+        return tuple(dataclasses.replace(rule, **settings) for rule in self.rules)
 
     @property
     def is_classification(self) -> bool:
@@ -126,7 +126,7 @@ TOYS = {
             _x1,
             _quartic(_x1[:, 0]),
             (parse_rule("gap: if -0.3 <= x <= 0.3 then 2.5 <= y <= 3"),),
-            # The gap is narrow: moves are short, and it takes more of them.
+            # The gap is narrow, so moves are short and more of them are needed.
             {
                 "paper": _paper_hmc(0.003),
                 "best": NUTS(warmup=1000, draws=1600, target_acceptance=0.9),
@@ -179,7 +179,7 @@ TOYS = {
             _x2,
             _quartic(_x2[:, 0]),
             (parse_rule("box: if -1 <= x <= 1 then not (-5 <= y <= 3)"),),
-            # Starts as wide as the prior leave two to twelve of 75 particles above.
+            # Starts at the prior's spread leave two to twelve of 75 particles above.
             {
                 "paper": SVGD(
                     particles=75, iterations=1000, learning_rate=0.5, start_spread=1.5
@@ -238,7 +238,7 @@ TOYS = {
 
 
 def smaller(plan: Plan) -> Plan:
-    """The same plan for a quick look."""
+    """The plan shortened for a quick look."""
     match plan:
         case SVGD():
             return dataclasses.replace(plan, iterations=300)

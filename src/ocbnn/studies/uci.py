@@ -1,8 +1,7 @@
-"""Three tables of the UCI repository, each fitted with and without what people know.
+"""Three tables of the UCI repository, each fitted with and without rules.
 
-Not in the paper. The tables are those on which Bayesian networks are usually compared,
-so that a reader can see whether predictions are good, and what rules change, beside
-numbers that others have published.
+Not in the paper. Bayesian neural networks are usually compared on these tables, so the
+study shows how predictions compare with published numbers, and what rules change.
 """
 
 import dataclasses
@@ -49,16 +48,16 @@ _MODELS = ("bnn", "ocbnn")
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """How one table is modelled.
+    """The model of one table.
 
     Attributes
     ----------
     rules
-        What is known about it.
+        The rules about the table.
     published
         RMSE and log likelihood of MC dropout, means over 20 splits.
     settings
-        Of the model.
+        The model's settings.
     """
 
     rules: tuple[str, ...]
@@ -66,8 +65,8 @@ class Problem:
     settings: Mapping[str, Any]
 
 
-# Resistance and strength come close to zero, and a rule must not keep them away from
-# there: so its edge is steep. This, and whether noise varies, was chosen on splits 100
+# Resistance and strength come close to zero, and a rule must not push them away from
+# there, so its edge is steep. This, and whether noise varies, was chosen on splits 100
 # to 103, which are not reported.
 _SIGN = "[sampler=like-data, points=200, strength=300, tau0=100]"
 _TREND = "[sampler=like-data, points=200, strength=300, tau0=15]"
@@ -119,7 +118,7 @@ _REMARK = (
 
 
 class UciStudy(Study):
-    """Predictions on three tables, with rules and without, beside published ones."""
+    """Predictions on three tables with and without rules, and published numbers."""
 
     name = "uci"
 
@@ -136,7 +135,7 @@ class UciStudy(Study):
             fits = len(PROBLEMS) * count * len(_MODELS)
             moves = fits * (plan.warmup + plan.draws * max(1, plan.thin))
             bar.begin(f"{self.name}, {fits} fits", moves if plan.is_counted else None)
-            found = {
+            splits_by_table = {
                 name: [run_split(name, seed, plan, bar=bar) for seed in seeds]
                 for name in PROBLEMS
             }
@@ -158,24 +157,24 @@ class UciStudy(Study):
             },
             "models": {
                 key: {
-                    name: summed_up([one[key] for one in splits])
-                    for name, splits in found.items()
+                    name: summed_up([split[key] for split in splits])
+                    for name, splits in splits_by_table.items()
                 }
                 for key in _MODELS
             },
-            "splits": found,
+            "splits": splits_by_table,
         }
         return Outcome(numbers, {}, fitted)
 
     def tables(self, result: Result) -> list[Table]:
-        """One table for each set of data, ours beside what others have published."""
+        """One table of numbers for each data set, with published ones."""
         return [_table(name, result) for name in PROBLEMS]
 
     def headline(self, result: Result) -> Headline:
         """Violation over all three tables."""
-        shown = lambda one: float(np.mean([one[k]["violation"] for k in PROBLEMS]))
+        violation = lambda m: float(np.mean([m[k]["violation"] for k in PROBLEMS]))
         base, ours = models(result)
-        return Headline(shown(base), shown(ours))
+        return Headline(violation(base), violation(ours))
 
     def line(self, result: Result) -> str:
         """Errors and violation, table by table."""
@@ -194,7 +193,7 @@ def run_split(
     table = uci(name)
     train, test = split(len(table.y), seed)
     bounds = bind_all(name, table)
-    found = {}
+    results = {}
     for key in _MODELS:
         progress = (
             SubtaskReporter(bar, f"{name}, split {seed}, {key}") if bar else False
@@ -204,8 +203,8 @@ def run_split(
                     progress=progress)  # fmt: skip
         seconds = time.monotonic() - started
         scores = measure(model, bounds, table.X[test], table.y[test])
-        found[key] = {**scores, "seconds": seconds}
-    return found
+        results[key] = {**scores, "seconds": seconds}
+    return results
 
 
 def bind_all(name: str, table: UciTable) -> list[BoundRule]:
@@ -250,18 +249,18 @@ def measure(
     values = model.sample_functions(X, count)[..., None]
     noise = model.sample_noise(X, count)[..., None]
     low, high = model.predict_interval(X, LEVEL)
-    broken = np.zeros(values.shape[:2], bool)
+    violated = np.zeros(values.shape[:2], bool)
     for bound in bounds:
         slopes = {
             along: model.sample_slopes(X, *along, count=count)[..., None]
             for along in bound.slopes
         }
-        broken |= ~bound.holds(X, values, slopes)
+        violated |= ~bound.holds(X, values, slopes)
     return {
         "rmse": rmse(values.mean(axis=0)[:, 0], y),
         "log_likelihood": mean_log_likelihood(values, noise, y[:, None]),
         "coverage": coverage(low[:, None], high[:, None], y[:, None]),
-        "violation": float(broken.mean()),
+        "violation": float(violated.mean()),
         "noise": float(noise.mean()),
     }
 
@@ -277,7 +276,7 @@ _SCORES = (
 
 
 def _table(name: str, result: Result) -> Table:
-    base, ours = (one[name] for one in models(result))
+    base, ours = (numbers[name] for numbers in models(result))
     published = result["paper"]["published"][name]
     splits = len(result["splits"][name])
     rows = tuple(

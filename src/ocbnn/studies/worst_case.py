@@ -1,8 +1,8 @@
-"""Soft rules beside firm ones, at the worst input that a search can find.
+"""Soft and firm rules compared at the worst input that a search can find.
 
-Not in the paper, whose violation is a mean over points. Here a draw counts as holding a
-rule only if it does so at every one of many fresh points, and only if no search finds
-an input at which it does not.
+Not in the paper, whose violation is a mean over points. Here a draw keeps a rule only
+if it does so at every one of many fresh points, and if no search finds an input at
+which it violates the rule.
 """
 
 import time
@@ -48,17 +48,16 @@ POINTS, QUICK_POINTS = 100_000, 2000
 _STARTS, _STEPS = 256, 80
 STRENGTHS = ("soft", "firm")
 _REMARK = (
-    "Not in the paper. `at points`: the share of draws that hold the rule at every one "
+    "Not in the paper. `at points`: the share of draws that keep the rule at every one "
     "of {points} fresh points of its region. `under attack`: the share for which "
-    "gradient descent from {starts} starts finds no input that breaks it; the "
-    "refinement itself searches from 64, and from 128 before it is content. Slack is "
-    "what is left at each draw's worst input, in the natural size of what is bounded "
-    "(standard deviations of the output; logits for classes); the 5 % quantile and the "
-    "median over draws. Training error "
-    "is the root mean squared error in the units of the output, or the share of wrong "
-    "classes; forced is what it would be at the least, were each of the model's "
-    "predictions moved to the nearest that the rule allows; other rows, the error at "
-    "up to {others} rows of the same table that were not trained on. Tables train on "
+    "gradient descent from {starts} starts finds no input that violates it; the "
+    "refinement itself searches from 64 starts, and from 128 in its last check. Slack "
+    "is that at each draw's worst input, in the natural scale of the claim (standard "
+    "deviations of the output; logits for classes): the 5 % quantile and the median "
+    "over draws. Training error is the root mean squared error in the units of the "
+    "output, or the share of wrong classes; forced is its value if each prediction "
+    "is moved to the nearest one that the rule allows; other rows, the error at up to "
+    "{others} rows of the same table outside the training set. Tables train on "
     "{rows} rows, drawn by the seed; means and standard deviations over {seeds} seeds."
 )
 
@@ -117,11 +116,11 @@ class WorstCaseStudy(Study):
         return [_table(result)]
 
     def headline(self, result: Result) -> Headline:
-        """Nothing: strengths are compared, not models with rules and without."""
+        """None: strengths are compared, not models with and without rules."""
         return Headline(None, None)
 
     def line(self, result: Result) -> str:
-        """Shares of draws that hold under attack, problem by problem."""
+        """Shares of draws that keep the rule under attack, per problem."""
         return "; ".join(
             f"{name} {strengths['soft']['under_attack']:.1%} -> "
             f"{strengths['firm']['under_attack']:.1%}"
@@ -148,7 +147,7 @@ def run_problem(
             progress=SubtaskReporter(bar, label) if bar else False,
         )
         with warnings.catch_warnings():
-            # Chains disagree and targets are missed; the table says so in numbers.
+            # The table reports disagreeing chains and missed targets as numbers.
             warnings.simplefilter("ignore", InferenceWarning)
             finished(model.fit(material.X, material.y))
         seconds = time.monotonic() - started
@@ -162,14 +161,14 @@ def run_problem(
 
 
 def measure(model: Model, material: Material, points: int) -> Result:
-    """The study's numbers for one model, whose one rule is attacked."""
+    """The study's numbers for one model and its single rule."""
     term, draws = model.target_.rules[0], model.fitted_.predictive
     key_points, key_attack = jax.random.split(jax.random.key(90210))
     fresh = term.many(key_points, points)
     worst = find_worst(
         draws, term, key_attack, starts=_STARTS, steps=_STEPS, rows=material.X
     )
-    low, middle = np.quantile(worst.slack, [0.05, 0.5])
+    low, median = np.quantile(worst.slack, [0.05, 0.5])
     predicted = model.predict(material.X)
     error = rmse if model.schema_.classes is None else _share_wrong
     return {
@@ -177,7 +176,7 @@ def measure(model: Model, material: Material, points: int) -> Result:
         - float(draws_broken_at(draws, term, fresh).any(axis=1).mean()),
         "under_attack": 1.0 - float(worst.broken.mean()),
         "slack_low": float(low),
-        "slack_median": float(middle),
+        "slack_median": float(median),
         "error": error(predicted, material.y),
         "forced": error(material.allowed(material.X, predicted), material.y),
         "held_out": None
@@ -207,9 +206,9 @@ def _table(result: Result) -> Table:
         "seconds",
     )
     rows = []
-    for name, both in result["models"]["ocbnn"].items():
+    for name, strengths in result["models"]["ocbnn"].items():
         for strength in STRENGTHS:
-            numbers = both[strength]
+            numbers = strengths[strength]
             rows.append(
                 (
                     name,

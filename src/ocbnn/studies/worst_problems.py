@@ -1,4 +1,4 @@
-"""Problems with 1, 2, 4, 9 and 12 inputs, each with a rule about a whole region."""
+"""Problems with 1, 2, 4, 9 and 12 inputs, each with a rule about a region."""
 
 import dataclasses
 from collections.abc import Callable
@@ -16,14 +16,14 @@ Model = OCBNNRegressor | OCBNNClassifier
 
 ROWS, OTHERS = 200, 2000
 _MIX = ("cement", "water", "superplasticizer", "age")
-# A table's network: enough to fit, and few enough weights for many fits.
+# A table's network: large enough to fit, and small enough for many fits.
 _NETWORK = {"hidden": (20,), "activation": "tanh", "weight_prior": "fan-in"}
-# One that can level off: with a single layer, a function that is steep between rows is
-# as steep in the corners of a region of many inputs.
+# A network that can level off: with a single layer, a function that is steep between
+# rows is as steep in the corners of a region with many inputs.
 _DEEPER = {"hidden": (20, 20), "activation": "tanh", "weight_prior": "fan-in"}
-# A third, and units that fade: limits lie next to rows of motion in many directions.
+# A third layer, and local units: limits are close to rows in many directions.
 _DEEPEST = {"hidden": (20, 20, 20), "activation": "rbf", "weight_prior": "fan-in"}
-# Below this pressure something must be done; in millimetres of mercury.
+# Below this pressure, in mmHg, patients must be treated.
 _EDGE = 65.0
 _PAPER = {
     "hidden": (10,),
@@ -35,7 +35,7 @@ _PAPER = {
 
 @dataclasses.dataclass(frozen=True)
 class Material:
-    """Rows, and a model of them that holds its rule as strictly as it is told.
+    """Rows, and a model of them with a rule of given strength.
 
     Attributes
     ----------
@@ -44,11 +44,11 @@ class Material:
     y
         Outputs, or class labels.
     model
-        From a strength and further settings to a model.
+        Makes a model from a strength and further settings.
     allowed
-        From rows and predictions to the nearest that the rule allows.
+        Moves predictions at rows to the nearest that the rule allows.
     others
-        Rows and outputs that the model has not seen, where there are such.
+        Held-out rows and their outputs, if there are any.
     """
 
     X: np.ndarray
@@ -65,13 +65,13 @@ class Problem:
     Attributes
     ----------
     name
-        Of the problem.
+        Its name.
     inputs
-        How many there are.
+        Number of inputs.
     region
-        What the rule says and where, in words.
+        The rule and its region, in words.
     make
-        Rows and model for a seed, which decides the rows.
+        Makes rows and model from a seed, which selects the rows.
     """
 
     name: str
@@ -80,8 +80,8 @@ class Problem:
     make: Callable[[int], Material]
 
 
-def _some(seed: int, *tables: np.ndarray) -> list[list[np.ndarray]]:
-    """Rows to learn from, and others to be judged by."""
+def _split(seed: int, *tables: np.ndarray) -> list[list[np.ndarray]]:
+    """Random training rows and held-out rows."""
     order = np.random.default_rng(seed).permutation(len(tables[0]))
     chosen = np.sort(order[:ROWS]), np.sort(order[ROWS : ROWS + OTHERS])
     return [[table[rows] for table in tables] for rows in chosen]
@@ -103,8 +103,8 @@ def _gap(seed: int) -> Material:
     return Material(
         toy.X,
         toy.y,
-        lambda held, **more: OCBNNRegressor(
-            text.format(held), noise=0.1, **_PAPER, **more
+        lambda strength, **settings: OCBNNRegressor(
+            text.format(strength), noise=0.1, **_PAPER, **settings
         ),
         lambda X, y: np.where(np.abs(X[:, 0]) <= 0.3, np.clip(y, 2.5, 3.0), y),
     )
@@ -118,7 +118,9 @@ def _green(seed: int) -> Material:
     return Material(
         toy.X,
         toy.y,
-        lambda held, **more: OCBNNClassifier(text.format(held), **_PAPER, **more),
+        lambda strength, **settings: OCBNNClassifier(
+            text.format(strength), **_PAPER, **settings
+        ),
         lambda X, y: np.where(_within(X, [1, -2], [3, 0]), "green", y),
     )
 
@@ -128,13 +130,13 @@ def _concrete(seed: int) -> Material:
     chosen = table.X[:, [table.inputs.index(name) for name in _MIX]]
     box = _box(_MIX, chosen.min(axis=0), chosen.max(axis=0))
     text = f"sign: if {box} then strength >= 0 [strength={{}}]"
-    (X, y), others = _some(seed, chosen, table.y)
+    (X, y), others = _split(seed, chosen, table.y)
     names = {"inputs": _MIX, "outputs": "strength"}
     return Material(
         X,
         y,
-        lambda held, **more: OCBNNRegressor(
-            text.format(held), **names, **_NETWORK, **more
+        lambda strength, **settings: OCBNNRegressor(
+            text.format(strength), **names, **_NETWORK, **settings
         ),
         lambda X, y: np.maximum(y, 0.0),
         (others[0], others[1]),
@@ -143,50 +145,54 @@ def _concrete(seed: int) -> Material:
 
 def _clinical(seed: int) -> Material:
     table = clinical_windows(None)
-    (X, y), (X_others, y_others) = _some(seed, table.X, table.y)
+    (X, y), (X_others, y_others) = _split(seed, table.X, table.y)
     X, X_others = impute(X, X_others)
-    # As in the paper's filtered table: what the rule says is not in the data.
+    # As in the paper's filtered table: the data do not show what the rule says.
     pressure = table.names.index("mean_bp")
-    kept, there = (rows[:, pressure] >= _EDGE for rows in (X, X_others))
+    kept, kept_others = (rows[:, pressure] >= _EDGE for rows in (X, X_others))
     X, y = X[kept], y[kept]
     low, high = np.quantile(X, [0.01, 0.99], axis=0)
     low[pressure], high[pressure] = 45.0, _EDGE
     box = _box(table.names, low, high)
     text = f"low pressure: if {box} then action in {{{{act}}}} [{{}}]"
     names = {"inputs": table.names, "outputs": "action"}
-    # Rows lie close to the edge, and a function must be able to turn there.
+    # Rows lie close to the edge, and functions must be able to change there.
     scales = {"mean_bp": (_EDGE, 1.0)}
-    # The weight that the clinical study found for a soft rule.
+    # The weight of the clinical study's soft rule.
     options = {"soft": "weight=50", "firm": "strength=firm, weight=50"}
     return Material(
         X,
         y,
-        lambda held, **more: OCBNNClassifier(
-            text.format(options[held]), scales=scales, **names, **_DEEPER, **more
+        lambda strength, **settings: OCBNNClassifier(
+            text.format(options[strength]),
+            scales=scales,
+            **names,
+            **_DEEPER,
+            **settings,
         ),
         lambda X, y: np.where(_within(X, low, high), "act", y),
-        (X_others[there], y_others[there]),
+        (X_others[kept_others], y_others[kept_others]),
     )
 
 
 def _motion(seed: int) -> Material:
     problem = make_problem(load_motions(), seed)
-    (X, y), _ = _some(seed, problem.train.X, problem.train.Y)
+    (X, y), _ = _split(seed, problem.train.X, problem.train.Y)
     names = {
         "inputs": [f"state {number}" for number in range(X.shape[1])],
         "outputs": list(problem.joints),
     }
-    # That of reaches left out. Inferred, it would be that of reaches learned by heart.
+    # The error on held-out reaches; inferred noise would be that of memorized ones.
     noise = problem.noise.tolist()
     return Material(
         X,
         y,
-        lambda held, **more: OCBNNRegressor(
-            limits_rule(problem, f"strength={held}"),
+        lambda strength, **settings: OCBNNRegressor(
+            limits_rule(problem, f"strength={strength}"),
             noise=noise,
             **names,
             **_DEEPEST,
-            **more,
+            **settings,
         ),
         lambda X, y: np.clip(y, *problem.limits),
         (problem.test.X, problem.test.Y),

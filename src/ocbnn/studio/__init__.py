@@ -1,1 +1,1 @@
-"""A local web page: draw a rule, watch the function obey."""
+"""A local web page on which to draw rules and fit models."""

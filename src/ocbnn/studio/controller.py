@@ -1,4 +1,4 @@
-"""What the server answers about a session, put together from its folder."""
+"""Answers to requests about a session, composed from its folder."""
 
 import itertools
 from pathlib import Path
@@ -50,12 +50,12 @@ class Controller:
         self._store, self._fits, self._preview = store, fits, preview
 
     def tidy_up(self) -> None:
-        """Find fits that a server which is gone has left running."""
+        """Mark fits that an earlier server left running as stopped."""
         for listed in self._store.listed():
             mark_abandoned(self._store.session(listed["id"]))
 
     def start(self) -> dict[str, Any]:
-        """What there is to begin with."""
+        """The contents of the start page: examples and sessions."""
         examples = [
             {"name": example.name, "title": example.title, "about": example.about}
             for example in EXAMPLES.values()
@@ -63,20 +63,20 @@ class Controller:
         return {"examples": examples, "sessions": self._store.listed()}
 
     def new(self, example: str) -> dict[str, Any]:
-        """A session about an example."""
+        """Create a session from an example."""
         document, table = EXAMPLES[example].make()
         title = self._free_title(EXAMPLES[example].title)
         document = document.model_copy(update={"title": title})
         return {"id": self._store.from_document(document, table).id}
 
     def _free_title(self, title: str) -> str:
-        """The same title, numbered where a session has it already."""
+        """The title, with a number if a session already has it."""
         taken = {listed["title"] for listed in self._store.listed()}
         names = (f"{title} ({number})" for number in itertools.count(2))
         return next(n for n in itertools.chain([title], names) if n not in taken)
 
     def state(self, session: Session) -> dict[str, Any]:
-        """All that a page shows, but for functions."""
+        """Everything the page shows except functions."""
         revision, document = session.read()
         checks = checked(session.folder, document)
         profiles = profiles_of(session.folder / document.data.file)
@@ -101,7 +101,7 @@ class Controller:
     def fit_state(
         self, session: Session, document: Document | None = None
     ) -> dict[str, Any]:
-        """How the fit goes, and whether it is of what is written now."""
+        """The fit's progress, and whether its result is of the current document."""
         if document is None:
             _, document = session.read()
         status, result = self._fits.state(session), session.read_result()
@@ -116,9 +116,9 @@ class Controller:
         return shown_rows(session.folder, session.read()[1].data)
 
     def drawn(self, session: Session, drawn: Any) -> dict[str, Any]:
-        """The rule that was drawn."""
-        checks, seen = self._seen(session, drawn.view)
-        text = rule_text(drawn, seen)
+        """The text of a drawn rule."""
+        checks, viewport = self._viewport(session, drawn.view)
+        text = rule_text(drawn, viewport)
         assert checks.rows is not None
         bind(parse_rule(text), checks.rows.schema)
         return {"text": text}
@@ -126,41 +126,43 @@ class Controller:
     def moved(
         self, session: Session, text: str, shape: MovedBox, view: View | None
     ) -> dict[str, Any]:
-        """A rule whose box was moved."""
-        checks, seen = self._seen(session, view)
+        """The text of a rule whose box was moved."""
+        checks, viewport = self._viewport(session, view)
         assert checks.rows is not None
         bound = bind(parse_rule(text), checks.rows.schema)
-        return {"text": moved_text(text, bound, shape, seen)}
+        return {"text": moved_text(text, bound, shape, viewport)}
 
     def layers(self, session: Session, view: View | None) -> dict[str, Any]:
-        """What the rules say in a view."""
-        checks, seen = self._seen(session, view)
+        """The rules' layers in a view."""
+        checks, viewport = self._viewport(session, view)
         layers = []
         for line in checks.document.active:
             bound = checks.bounds.get(line.id)
             if bound is not None and bound.is_checkable:
-                layer = layer_of(bound, seen)
+                layer = layer_of(bound, viewport)
                 layers.append({"id": line.id, "colour": line.colour, **layer})
         return {"layers": layers}
 
     async def look(
         self, page: str, kind: str, session: Session, view: View | None
     ) -> Any:
-        """Functions before the data, or of the last fit."""
+        """Functions of the prior, or of the last fit."""
         document = _viewed(session, view)
-        more: dict[str, Any] = {"document": document.model_dump(mode="json")}
+        details: dict[str, Any] = {"document": document.model_dump(mode="json")}
         if kind != "prior":
             result = session.read_result() or {}
-            more["runs"] = [which for which in ("with", "without") if result.get(which)]
-        return await self._preview.ask(page, kind, session, **more)
+            details["runs"] = [
+                which for which in ("with", "without") if result.get(which)
+            ]
+        return await self._preview.ask(page, kind, session, **details)
 
     async def fit(self, session: Session, *, quick: bool) -> None:
-        """Begin a fit.
+        """Start a fit.
 
         Raises
         ------
         SettingError
-            When one runs already, or what is written cannot be fitted.
+            When one is already running, or the document cannot be fitted.
         """
         await self._fits.settle(session)
         if self._fits.is_busy(session):
@@ -173,14 +175,14 @@ class Controller:
             self._fits.start(session, study_text(document), quick=quick)
 
     async def file(self, session: Session, name: str) -> tuple[bytes | Path, str]:
-        """Something to take away.
+        """A file to download.
 
         Raises
         ------
         KeyError
-            When there is no such thing.
+            When there is no such file.
         SettingError
-            When it needs a fit.
+            When the file needs a fit.
         """
         media = _MEDIA[name]
         _, document = session.read()
@@ -188,7 +190,7 @@ class Controller:
         quick = bool(result and result["quick"] and not _is_stale(result, document))
         if name == "study.toml":
             return study_file(document, quick=quick).encode(), media
-        # These read the whole table, while other pages want to be answered.
+        # These read the whole table; the server must stay responsive meanwhile.
         if name == "study.zip":
             pack = lambda: study_archive(session.folder, document, quick=quick)
             return await run_in_threadpool(pack), media
@@ -215,14 +217,14 @@ class Controller:
         page = report_page(fitted, result, png, stale=_is_stale(result, document))
         return page.encode(), media
 
-    def _seen(
+    def _viewport(
         self, session: Session, view: View | None
     ) -> tuple[CheckedDocument, Viewport]:
         checks = checked(session.folder, _viewed(session, view))
-        seen = checks.window
-        if seen is None:
+        viewport = checks.window
+        if viewport is None:
             raise OcbnnError(checks.problem)
-        return checks, seen
+        return checks, viewport
 
 
 def _code(session: Session, document: Document, quick: bool) -> bytes:
@@ -238,16 +240,18 @@ def _viewed(session: Session, view: View | None) -> Document:
 
 
 def _is_stale(result: dict[str, Any], document: Document) -> bool:
-    """Whether the last fit is of something else than what is written now."""
+    """Whether the document has changed since the last fit."""
     text_of = lambda d: study_text(d.model_copy(update={"title": ""}))
     return text_of(_fitted(result, document)) != text_of(document)
 
 
 def _fitted(result: dict[str, Any], document: Document) -> Document:
-    """The document as it was fitted, seen as it is looked at now."""
-    was = Document.model_validate(result.get("document") or document.model_dump())
-    same = was.data == document.data
-    return was.model_copy(update={"view": document.view}) if same else was
+    """The document as it was fitted, with the current view."""
+    fitted = Document.model_validate(result.get("document") or document.model_dump())
+    has_same_rows = fitted.data == document.data
+    return (
+        fitted.model_copy(update={"view": document.view}) if has_same_rows else fitted
+    )
 
 
 def _classes(checks: CheckedDocument) -> list[Any] | None:

@@ -1,7 +1,7 @@
-"""What a page edits, and the study file that says the same.
+"""The document that a page edits, and the study file equivalent to it.
 
-A document may say what cannot be fitted: a person is still writing. Whether it can is
-found by reading the study file made of it, as the command line would.
+A document may be invalid while a person is still writing. It is validated by reading
+the study file made from it, as the command line would.
 """
 
 import re
@@ -18,27 +18,27 @@ _MADE = ": a study made in the studio."
 _TITLE = re.compile(rf"# (.+){re.escape(_MADE)}")
 
 
-def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Refuse settings that lie so deep inside one another that no file has them."""
-    waiting: list[tuple[Any, int]] = [(settings, 0)]
-    while waiting:
-        value, depth = waiting.pop()
+def _check_depth(settings: dict[str, Any]) -> dict[str, Any]:
+    """Refuse settings that are nested deeper than any study file needs."""
+    pending: list[tuple[Any, int]] = [(settings, 0)]
+    while pending:
+        value, depth = pending.pop()
         if depth > _DEEPEST:
             raise ValueError(f"settings are at most {_DEEPEST} levels deep")
-        inner = value.values() if isinstance(value, dict) else value
+        children = value.values() if isinstance(value, dict) else value
         if isinstance(value, (dict, list)):
-            waiting += [(part, depth + 1) for part in inner]
+            pending += [(part, depth + 1) for part in children]
     return settings
 
 
-Settings = Annotated[dict[str, Any], AfterValidator(_plain)]
+Settings = Annotated[dict[str, Any], AfterValidator(_check_depth)]
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-# Squares and ratios of these are numbers still.
+# Squares and ratios of these stay finite.
 Number = Annotated[float, Field(ge=-1e100, le=1e100)]
 
 
@@ -53,7 +53,7 @@ class DataChoice(_Part):
     missing: Literal["refuse", "drop"] = "refuse"
 
 
-# A rule's first colours are those that answers, or classes, have not.
+# Rules first get the colours that neither answers nor classes use.
 RULE_COLOURS = {
     "regression": (5, 1, 2, 6, 4, 7, 3, 0),
     "classification": (7, 6, 4, 3, 5, 1, 2, 0),
@@ -61,7 +61,7 @@ RULE_COLOURS = {
 
 
 class RuleLine(_Part):
-    """A rule as text; one that is off is kept, but not part of the study."""
+    """A rule as text; a rule that is off stays listed but is not part of the study."""
 
     id: str = Field(pattern=r"^[a-z0-9]{1,20}$")
     text: str = Field(max_length=MOST_TEXT)
@@ -70,18 +70,18 @@ class RuleLine(_Part):
 
 
 class View(_Part):
-    """What is looked at: along one input or two, with the others held.
+    """What the plot shows: one or two inputs, with the others held fixed.
 
     Attributes
     ----------
     along
         One input for a curve, two for a map.
     at
-        Where the other inputs are held; those left out, at their median.
+        Values of the other inputs; those left out are at their median.
     output
-        The output that is shown; the first when left out.
+        The output that is shown; the first by default.
     ranges
-        The least and the greatest value shown of a column.
+        The least and greatest value shown of a column.
     """
 
     along: list[str] = Field(default=[], max_length=2)
@@ -91,7 +91,7 @@ class View(_Part):
 
 
 class Document(_Part):
-    """All that a person chose and wrote in a session."""
+    """Everything a person chose and wrote in a session."""
 
     title: str = Field(max_length=200)
     data: DataChoice
@@ -108,13 +108,13 @@ class Document(_Part):
 
 
 def title_in(text: str) -> str | None:
-    """The title of a study file that was made here."""
+    """The title of a study file that the studio made."""
     match = _TITLE.match(text)
     return match[1] if match else None
 
 
 def study_text(document: Document, *, with_rules: bool = True) -> str:
-    """The study file that a document stands for."""
+    """The study file equivalent to a document."""
     sections = [
         ("data", document.data.model_dump()),
         ("network", document.network),
@@ -133,10 +133,10 @@ def study_text(document: Document, *, with_rules: bool = True) -> str:
 def _section(name: str, values: dict[str, Any], document: Document) -> list[str]:
     if name == "fit" and document.data.task == "classification":
         values = {k: v for k, v in values.items() if k not in ("noise", "truncate")}
-    plain = {k: v for k, v in values.items() if not isinstance(v, dict)}
-    lines = [f"{toml_key(key)} = {toml_value(value)}" for key, value in plain.items()]
+    scalars = {k: v for k, v in values.items() if not isinstance(v, dict)}
+    lines = [f"{toml_key(key)} = {toml_value(value)}" for key, value in scalars.items()]
     sections = ["\n".join([f"[{name}]", *lines])]
-    for key, inner in values.items():
-        if isinstance(inner, dict):
-            sections += _section(f"{name}.{toml_key(key)}", inner, document)
+    for key, subsection in values.items():
+        if isinstance(subsection, dict):
+            sections += _section(f"{name}.{toml_key(key)}", subsection, document)
     return sections

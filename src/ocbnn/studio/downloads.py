@@ -1,4 +1,4 @@
-"""What a person takes away: the study, and code that does the same."""
+"""Downloads: the study file, its archive, and a script that fits the same model."""
 
 import io
 import textwrap
@@ -15,16 +15,16 @@ from ocbnn.tables.table import MISSING
 
 
 def study_file(document: Document, *, quick: bool) -> str:
-    """The study file, with what a person must know to use it.
+    """The study file, with notes on how to use it.
 
     Parameters
     ----------
     document
-        What it says.
+        What a person chose and wrote.
     quick
         Whether the last fit was a quick look.
     """
-    notes = [_beside(document)]
+    notes = [_table_note(document)]
     if quick:
         notes.append("# The quick look's numbers: ocbnn fit study.toml --quick")
     first, rest = study_text(document).split("\n", 1)
@@ -45,19 +45,18 @@ def python_code(
 ) -> str:
     """A script that fits the same model.
 
-    Whatever a person called something is written as Python itself would write it, so
-    that it stays text.
+    Names that people chose are written with `repr`, so that they stay text.
 
     Parameters
     ----------
     document
         What a person chose and wrote.
     study
-        The same, checked.
+        The checked study of the same document.
     rows
-        What was read of the table.
+        The rows read from the table.
     delimiter
-        What stands between the columns of a CSV file.
+        The separator of a CSV file.
     quick
         Whether the last fit was a quick look.
     """
@@ -91,9 +90,9 @@ def python_code(
         settings.append(f"rules_by={sections.fit.rules_by!r}")
     refine = sections.inference.refine
     inputs, output = list(data.inputs), list(data.output)
-    wanted = output if len(output) > 1 else output[0]
-    words = [*data.categories, *(output if study.is_classification else [])]
-    numbers = [name for name in inputs + output if name not in words]
+    target_columns = output if len(output) > 1 else output[0]
+    text_columns = [*data.categories, *(output if study.is_classification else [])]
+    numbers = [name for name in inputs + output if name not in text_columns]
     has_codes = all(isinstance(label, int) for label in rows.schema.classes or [""])
     lines = [
         repr(f"{document.title}: the same fit in Python."),
@@ -105,14 +104,14 @@ def python_code(
         "",
         "import ocbnn",
         "",
-        *_reading(data.file, delimiter, words, is_parquet=is_parquet),
+        *_reading(data.file, delimiter, text_columns, is_parquet=is_parquet),
         f"table = table.mask(table.isin({list(MISSING)!r}))",
         f"table = table.astype(dict.fromkeys({numbers!r}, float))",
-        *_levels(words),
+        *_levels(text_columns),
         *([f"table = table.dropna(subset={inputs + output!r})"] * _drops(document)),
         f"X = table[{inputs!r}]",
         *_categories(document, rows),
-        f"y = table[{wanted!r}]{'.astype(int)' * has_codes}",
+        f"y = table[{target_columns!r}]{'.astype(int)' * has_codes}",
         "",
         f"model = ocbnn.{kind}(",
         *textwrap.indent(",\n".join([*settings, ""]), "    ").splitlines(),
@@ -127,7 +126,7 @@ def python_code(
 def _notes(document: Document, study: Study, quick: bool) -> list[str]:
     holdout = study.sections.fit.holdout
     notes = [
-        _beside(document),
+        _table_note(document),
         "# Besides ocbnn it needs pandas: pip install pandas",
     ]
     if holdout:
@@ -137,7 +136,7 @@ def _notes(document: Document, study: Study, quick: bool) -> list[str]:
     return notes
 
 
-def _beside(document: Document) -> str:
+def _table_note(document: Document) -> str:
     file = one_line(document.data.file)
     return f"# It reads {file}, which is in study.zip: keep both in one folder."
 
@@ -147,18 +146,18 @@ def _drops(document: Document) -> bool:
 
 
 def _reading(
-    file: str, delimiter: str, words: list[str], *, is_parquet: bool
+    file: str, delimiter: str, text_columns: list[str], *, is_parquet: bool
 ) -> list[str]:
-    """Read all as text, as our tables do, whatever pandas would make of it."""
+    """Read everything as text, as our tables do, so that pandas guesses no types."""
     if is_parquet:
-        # pandas alone would need yet another library to read it.
+        # pandas alone would need one more library to read Parquet.
         source = f"duckdb.read_parquet({file!r})"
         lines = [
-            f"texts = {source}.project('COLUMNS(*)::VARCHAR').df()[{words!r}]",
+            f"texts = {source}.project('COLUMNS(*)::VARCHAR').df()[{text_columns!r}]",
             "texts = texts.apply(lambda column: column.str.strip(' '))",
             "table = table.assign(**texts)",
         ]
-        return [f"table = {source}.df()", *(lines if words else [])]
+        return [f"table = {source}.df()", *(lines if text_columns else [])]
     separator = "" if delimiter == "," else f", sep={delimiter!r}"
     return [
         f"table = pd.read_csv({file!r}{separator}, header=None, dtype=str, "
@@ -170,11 +169,11 @@ def _reading(
     ]
 
 
-def _levels(words: list[str]) -> list[str]:
-    if not words:
+def _levels(text_columns: list[str]) -> list[str]:
+    if not text_columns:
         return []
     return [
-        f"for name in {words!r}:",
+        f"for name in {text_columns!r}:",
         "    codes = pd.to_numeric(table[name], errors='coerce')",
         "    codes = codes[(codes % 1 == 0) & (codes.abs() < 1e15)].astype('int64')",
         "    # 1, 1.0 and 01 are one value.",
@@ -188,7 +187,7 @@ def _categories(document: Document, rows: Rows) -> list[str]:
         return []
     return [
         f"X = pd.get_dummies(X, columns={names!r}, prefix_sep='=', dtype=float)",
-        # pandas puts them last, and another order is another model.
+        # pandas puts these columns last, and another order is another model.
         f"X = X[{list(rows.schema.inputs)!r}]",
     ]
 
@@ -204,13 +203,15 @@ def _inference(document: Document, study: Study) -> str:
     return _plan(study.inference, document.inference)
 
 
-def _plan(plan: Plan, given: dict[str, Any]) -> str:
-    """A plan with the settings that were asked for, as they were understood."""
+def _plan(plan: Plan, requested: dict[str, Any]) -> str:
+    """A plan with the settings that the document gives, as they were parsed."""
     settings = []
-    for key, value in given.items():
+    for key, value in requested.items():
         if key in ("algorithm", "batch_size", "refine"):
             continue
         setting = getattr(plan, key)
-        inner = isinstance(setting, Plan) and isinstance(value, dict)
-        settings.append(f"{key}={_plan(setting, value) if inner else repr(setting)}")
+        is_nested = isinstance(setting, Plan) and isinstance(value, dict)
+        settings.append(
+            f"{key}={_plan(setting, value) if is_nested else repr(setting)}"
+        )
     return f"ocbnn.{type(plan).__name__}({', '.join(settings)})"

@@ -1,4 +1,4 @@
-"""From what a hand draws to the text of a rule, and from a rule to a box that moves."""
+"""Drawings become the text of rules, and rules become boxes that can be moved."""
 
 import dataclasses
 import math
@@ -17,14 +17,14 @@ from ocbnn.studio.document import Number, View
 from ocbnn.studio.viewport import Viewport
 
 Ends = tuple[float, float]
-Asked = tuple[Number, Number]
-# A hand is not more exact than this share of what it sees.
+Pair = tuple[Number, Number]
+# Drawn values are precise to this share of the visible range.
 _FINE = 1 / 200
-# A curve lies far from zero when it is so many times its own width away.
+# A curve is far from zero when it is this many times its own width away.
 _AWAY = 10.0
-# A curve is as simple as it can be within this share of what is seen.
+# The polynomial of least degree within this share of the visible height is taken.
 _CLOSE, _MOST_BENDS = 0.02, 5
-# How far an output may be from a drawn curve, where the user does not say.
+# Standard deviation around a drawn curve by default, as a share of the height.
 _USUAL_SD = 0.05
 
 
@@ -37,33 +37,33 @@ class DrawnBox(_Drawn):
     """A box on the plot of one input: outputs to avoid, or to stay within."""
 
     kind: Literal["forbid", "band"]
-    x: Asked
-    y: Asked
+    x: Pair
+    y: Pair
 
 
 class DrawnCurve(_Drawn):
-    """A line drawn by hand: what the output is expected to be."""
+    """A line drawn by hand: the expected output."""
 
     kind: Literal["curve"]
-    points: list[Asked] = Field(min_length=2, max_length=20_000)
+    points: list[Pair] = Field(min_length=2, max_length=20_000)
     sd: Number | None = Field(default=None, gt=0)
 
 
 class DrawnClasses(_Drawn):
-    """A part of the inputs in which only some classes are right."""
+    """A region of inputs in which only some classes are allowed."""
 
     kind: Literal["class"]
-    x: Asked
-    y: Asked | None = None
+    x: Pair
+    y: Pair | None = None
     classes: list[str | int] = Field(min_length=1)
 
 
 class DrawnLimits(_Drawn):
-    """A part of the inputs in which an output has limits."""
+    """A region of inputs in which an output has limits."""
 
     kind: Literal["limits"]
-    x: Asked
-    y: Asked
+    x: Pair
+    y: Pair
     low: Number | None = None
     high: Number | None = None
 
@@ -74,88 +74,88 @@ Drawn = Annotated[
 
 
 class MovedBox(BaseModel):
-    """Where a rule's box is now."""
+    """The new position of a rule's box."""
 
     kind: Literal["forbid", "band", "region"]
-    x: Asked
-    y: Asked
+    x: Pair
+    y: Pair
 
 
-def rule_text(drawn: Any, seen: Viewport) -> str:
-    """The rule that a drawing stands for."""
-    output = spell_name(seen.schema.outputs[seen.output])
+def rule_text(drawn: Any, viewport: Viewport) -> str:
+    """The text of the rule that a drawing means."""
+    output = spell_name(viewport.schema.outputs[viewport.output])
     match drawn:
         case DrawnBox(kind="forbid"):
-            claim = f"not ({_between(drawn.y, output, seen.limits)})"
+            claim = f"not ({_between(drawn.y, output, viewport.limits)})"
         case DrawnBox():
-            claim = _between(drawn.y, output, seen.limits)
+            claim = _between(drawn.y, output, viewport.limits)
         case DrawnCurve():
-            return _expected(drawn, seen, output)
+            return _expected(drawn, viewport, output)
         case DrawnClasses():
             claim = f"{output} in {{{', '.join(map(spell_label, drawn.classes))}}}"
         case DrawnLimits():
             claim = _limits(drawn, output)
         case _:
             raise TypeError(drawn)
-    sides = [drawn.x] if drawn.y is None or not seen.is_map else [drawn.x, drawn.y]
-    return f"if {_where(sides, seen)} then {claim}{_settings(seen)}"
+    sides = [drawn.x] if drawn.y is None or not viewport.is_map else [drawn.x, drawn.y]
+    return f"if {_where(sides, viewport)} then {claim}{_settings(viewport)}"
 
 
-def shape_of(bound: BoundRule, seen: Viewport) -> dict[str, Any] | None:
-    """The box of a view that a rule is, if it is one.
+def shape_of(bound: BoundRule, viewport: Viewport) -> dict[str, Any] | None:
+    """The box that shows a rule in a view; None if the rule is not a box.
 
-    On a curve's plot, a region and outputs to avoid or to stay within; on a map, a
-    region alone.
+    With one input shown, the box is a region with outputs to avoid or to stay within;
+    on a map, it is the region alone.
     """
     low, high = bound.region.box()
-    sides = [(float(low[i]), float(high[i])) for i in seen.shown]
+    sides = [(float(low[i]), float(high[i])) for i in viewport.shown]
     if not bound.region.is_box or not np.isfinite(sides).all():
         return None
-    if not bound.applies(_inside(bound, seen)[None])[0]:
-        return None  # The view is held outside of its region.
-    if seen.is_map:
+    if not bound.applies(_inside(bound, viewport)[None])[0]:
+        return None  # The values held in this view lie outside the region.
+    if viewport.is_map:
         return {"kind": "region", "x": sides[0], "y": sides[1]}
-    found = _band(bound, seen.output)
-    if found is None:
+    band = _band(bound, viewport.output)
+    if band is None:
         return None
-    kind, ends = found
+    kind, ends = band
     return {"kind": kind, "x": sides[0], "y": ends}
 
 
-def moved_text(text: str, bound: BoundRule, shape: MovedBox, seen: Viewport) -> str:
-    """The same rule with its box elsewhere."""
+def moved_text(text: str, bound: BoundRule, shape: MovedBox, viewport: Viewport) -> str:
+    """The rule with its box moved."""
     rule = parse_rule(text)
     low, high = bound.region.box()
-    choices, parts = bound.schema.choices, []
-    chosen = {column for group in choices for column in group}
+    choices, conditions = bound.schema.choices, []
+    one_hot = {column for group in choices for column in group}
     for index, name in enumerate(bound.schema.inputs):
-        if index in chosen and index not in seen.shown:
-            parts += _chosen(low[index], high[index], name)
-        if index in seen.shown or index in chosen:
+        if index in one_hot and index not in viewport.shown:
+            conditions += _one_hot_side(low[index], high[index], name)
+        if index in viewport.shown or index in one_hot:
             continue
         if np.isfinite(low[index]) or np.isfinite(high[index]):
-            parts.append(_side(low[index], high[index], name))
-    sides = [shape.x, shape.y] if seen.is_map else [shape.x]
-    where = " and ".join([_where(sides, seen), *parts])
+            conditions.append(_side(low[index], high[index], name))
+    sides = [shape.x, shape.y] if viewport.is_map else [shape.x]
+    where = " and ".join([_where(sides, viewport), *conditions])
     claim = str(rule.claim)
-    if not seen.is_map:
-        output = spell_name(seen.schema.outputs[seen.output])
-        claim = _between(shape.y, output, seen.limits)
+    if not viewport.is_map:
+        output = spell_name(viewport.schema.outputs[viewport.output])
+        claim = _between(shape.y, output, viewport.limits)
         claim = f"not ({claim})" if shape.kind == "forbid" else claim
-    other = parse_rule(f"if {where} then {claim}")
-    return str(dataclasses.replace(rule, where=other.where, claim=other.claim))
+    edited = parse_rule(f"if {where} then {claim}")
+    return str(dataclasses.replace(rule, where=edited.where, claim=edited.claim))
 
 
 def with_name(text: str, name: str) -> str:
-    """The same rule under another name."""
+    """The rule under another name."""
     return str(dataclasses.replace(parse_rule(text), name=name or None))
 
 
-def _inside(bound: BoundRule, seen: Viewport) -> np.ndarray:
-    """A row in the middle of the region, as far as the view shows it."""
+def _inside(bound: BoundRule, viewport: Viewport) -> np.ndarray:
+    """The view's held row, with the shown inputs in the middle of the region."""
     low, high = bound.region.box()
-    row = seen.at.copy()
-    for index in seen.shown:
+    row = viewport.at.copy()
+    for index in viewport.shown:
         row[index] = (low[index] + high[index]) / 2
     return row
 
@@ -168,25 +168,25 @@ def _band(bound: BoundRule, output: int) -> tuple[str, Ends] | None:
     if any(edge is None for term in edges for edge in term):
         return None
     if len(edges) == 1 and len(edges[0]) == 2:
-        ends = _two(edges[0])
+        ends = _bounds(edges[0])
         return None if ends is None else ("forbid", ends)
     if len(edges) == 2 and all(len(term) == 1 for term in edges):
-        # What is forbidden lies below the band and above it.
-        ends = _two([(edge, -sign) for ((edge, sign),) in edges])  # pyright: ignore
+        # The forbidden outputs lie below and above the band.
+        ends = _bounds([(edge, -sign) for ((edge, sign),) in edges])  # pyright: ignore
         return None if ends is None else ("band", ends)
     return None
 
 
 def _edge(expr: Any, output: int) -> tuple[float, int] | None:
-    """Where `f <= 0` ends along an output alone, and on which side it holds."""
+    """The bound that `f <= 0` sets on one output alone, and the side it holds on."""
     form = affine(expr, "output")
-    if form is None or (found := form.edge()) is None or found[0] != output:
+    if form is None or (edge := form.edge()) is None or edge[0] != output:
         return None
-    return found[1], 1 if found[2] else -1
+    return edge[1], 1 if edge[2] else -1
 
 
-def _two(edges: Sequence[Any]) -> Ends | None:
-    """A least and a greatest value, from a side that lies above and one below."""
+def _bounds(edges: Sequence[Any]) -> Ends | None:
+    """The least and greatest value, from one lower and one upper bound."""
     above = [edge for edge, sign in edges if sign > 0]
     below = [edge for edge, sign in edges if sign < 0]
     if len(above) != 1 or len(below) != 1 or above[0] > below[0]:
@@ -194,18 +194,18 @@ def _two(edges: Sequence[Any]) -> Ends | None:
     return above[0], below[0]
 
 
-def _settings(seen: Viewport) -> str:
-    """Inputs that are not drawn have no bounds: their values are those of rows."""
-    free = free_columns(len(seen.schema.inputs), seen.schema.choices)
-    whole = {*free} <= {*seen.shown}
-    return "" if whole else " [sampler=like-data]"
+def _settings(viewport: Viewport) -> str:
+    """Inputs that are not shown are unbounded: they are sampled like the data."""
+    free = free_columns(len(viewport.schema.inputs), viewport.schema.choices)
+    is_every_input_shown = {*free} <= {*viewport.shown}
+    return "" if is_every_input_shown else " [sampler=like-data]"
 
 
-def _where(sides: Sequence[Ends], seen: Viewport) -> str:
-    names = [seen.schema.inputs[index] for index in seen.shown]
+def _where(sides: Sequence[Ends], viewport: Viewport) -> str:
+    names = [viewport.schema.inputs[index] for index in viewport.shown]
     return " and ".join(
         _between(ends, spell_name(name), (float(axis[0]), float(axis[-1])))
-        for ends, name, axis in zip(sides, names, seen.axes, strict=True)
+        for ends, name, axis in zip(sides, names, viewport.axes, strict=True)
     )
 
 
@@ -219,8 +219,8 @@ def _between(ends: Ends, name: str, limits: Ends) -> str:
     return f"{low} <= {name} <= {high}"
 
 
-def _chosen(low: float, high: float, name: str) -> list[str]:
-    """What a region says about one value of a category, if anything."""
+def _one_hot_side(low: float, high: float, name: str) -> list[str]:
+    """The condition a region sets on one value of a category, if any."""
     if low == high:
         return [f"{spell_name(name)} {'>=' if low else '<'} 0.5"]
     return []
@@ -252,15 +252,15 @@ def _limits(drawn: DrawnLimits, output: str) -> str:
     return f"{spell_number(low)} <= {output} <= {spell_number(high)}"
 
 
-def _expected(drawn: DrawnCurve, seen: Viewport, output: str) -> str:
+def _expected(drawn: DrawnCurve, viewport: Viewport, output: str) -> str:
     points = np.array(drawn.points, float)
     order = np.argsort(points[:, 0])
     x, y = points[order].T
-    height = seen.limits[1] - seen.limits[0]
+    height = viewport.limits[1] - viewport.limits[0]
     ends = (float(x[0]), float(x[-1]))
-    where = _where([ends], seen)
-    name = spell_name(seen.schema.inputs[seen.shown[0]])
-    sd = drawn.sd or fine(_USUAL_SD * height, seen.limits)
+    where = _where([ends], viewport)
+    name = spell_name(viewport.schema.inputs[viewport.shown[0]])
+    sd = drawn.sd or fine(_USUAL_SD * height, viewport.limits)
     try:
         mean = _polynomial(x, y, _CLOSE * height, name)
     except (ArithmeticError, ValueError):
@@ -269,14 +269,14 @@ def _expected(drawn: DrawnCurve, seen: Viewport, output: str) -> str:
             "too close to each other. Draw another."
         ) from None
     claim = f"{output} ~ Normal({mean}, {spell_number(sd)})"
-    return f"if {where} then {claim}{_settings(seen)}"
+    return f"if {where} then {claim}{_settings(viewport)}"
 
 
 def _polynomial(x: np.ndarray, y: np.ndarray, close: float, name: str) -> str:
-    """The simplest that stays close to a curve, written out."""
+    """The polynomial of least degree that stays close to a curve, as text."""
     middle = 0.5 * float(x[0] + x[-1])
     if abs(middle) > _AWAY * (x[-1] - x[0]):
-        # Powers of what lies far from zero would cancel each other.
+        # Far from zero, the powers would cancel each other.
         middle = fine(middle, (float(x[0]), float(x[-1])))
         sign = "-" if middle > 0 else "+"
         x, name = x - middle, f"({name} {sign} {spell_number(abs(middle))})"
@@ -290,7 +290,7 @@ def _polynomial(x: np.ndarray, y: np.ndarray, close: float, name: str) -> str:
     widest = float(np.abs(x).max()) or 1.0
     text = ""
     for power, value in enumerate(coefficients.tolist()):
-        # As many digits as can be seen.
+        # Only as many digits as are visible.
         unit = 0.05 * close / widest**power
         rounded = round(value, max(0, -math.floor(math.log10(unit))))
         if rounded == 0 and power:
@@ -303,7 +303,7 @@ def _polynomial(x: np.ndarray, y: np.ndarray, close: float, name: str) -> str:
 
 
 def fine(value: float, limits: Ends) -> float:
-    """A number as exact as a hand can point at it.
+    """A number rounded to the precision of a drawing.
 
     >>> fine(0.123456, (0.0, 10.0)), fine(1234.5678, (0.0, 5000.0))
     (0.12, 1230.0)

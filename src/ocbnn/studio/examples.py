@@ -1,4 +1,4 @@
-"""Studies one click away: the paper's six figures, and its two applications."""
+"""Example studies: the paper's six figures and its two applications."""
 
 import csv
 import dataclasses
@@ -26,18 +26,18 @@ _SMALL = {"hidden": [10], "weight_prior": "isotropic", "standardize": False}
 
 @dataclasses.dataclass(frozen=True)
 class Example:
-    """A study with its table, made when it is asked for.
+    """A study with its table, made on demand.
 
     Attributes
     ----------
     name
-        What addresses call it.
+        Its name in addresses.
     title
-        What people call it.
+        Its name for people.
     about
-        What there is to see.
+        What it shows.
     make
-        Its document and its table.
+        Makes its document and its table.
     """
 
     name: str
@@ -65,7 +65,7 @@ def _toy(toy: Toy) -> tuple[Document, bytes]:
         ),
         rules=_lines(map(str, toy.rules), task),
         network=_SMALL,
-        inference=_said(toy.plans["best"]),
+        inference=_plan_settings(toy.plans["best"]),
         fit=fit,
         view=View(along=inputs, ranges=ranges),
     )
@@ -93,7 +93,7 @@ def _clinical() -> tuple[Document, bytes]:
 def _motion() -> tuple[Document, bytes]:
     problem = make_problem(load_motions(), 0)
     X, Y = problem.train.X, problem.train.Y
-    # The same angles are known now and asked for later.
+    # The same angles are inputs now and outputs later.
     inputs = [
         f"{name}_now" if name in problem.joints else name
         for name in problem.train.inputs
@@ -141,13 +141,13 @@ def _lines(texts: Iterable[str], task: str) -> list[RuleLine]:
     ]
 
 
-def _said(plan: Plan) -> dict[str, Any]:
-    """A plan as a study file says it: what differs from the usual."""
+def _plan_settings(plan: Plan) -> dict[str, Any]:
+    """A plan as study files write it: the settings that differ from the defaults."""
     name = next(name for name, kind in PLANS.items() if kind is type(plan))
-    usual = {f.name: f.default for f in dataclasses.fields(plan)}
-    said = {key: getattr(plan, key) for key in usual}
-    own = {k: v for k, v in said.items() if v != usual[k] and v is not None}
-    return {"algorithm": name, **own}
+    defaults = {f.name: f.default for f in dataclasses.fields(plan)}
+    settings = {key: getattr(plan, key) for key in defaults}
+    changed = {k: v for k, v in settings.items() if v != defaults[k] and v is not None}
+    return {"algorithm": name, **changed}
 
 
 def _csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:

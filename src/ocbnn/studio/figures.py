@@ -1,4 +1,4 @@
-"""The figure that a person takes away: the page's view, with rules and without."""
+"""The figure to download: the page's view, with rules and without."""
 
 import textwrap
 from collections.abc import Sequence
@@ -21,52 +21,52 @@ from ocbnn.studio.viewport import Viewport
 _SHOWN = 12
 _TITLES = {"with": "with rules", "without": "without rules"}
 _LOOKS = {"with": plots.CONSTRAINED, "without": plots.BASELINE}
-# Rows beyond which points are smaller and paler, so that functions are seen.
+# Beyond this many rows, points are smaller and paler so that functions stay visible.
 _MANY = 200
 
 
 def draw(
-    models: dict[str, Any], seen: Viewport, rows: Rows, colours: Sequence[int]
+    models: dict[str, Any], viewport: Viewport, rows: Rows, colours: Sequence[int]
 ) -> Figure:
     """One picture for each fitted model.
 
     Parameters
     ----------
     models
-        The one with rules comes first.
-    seen
+        Fitted models; the one with rules comes first.
+    viewport
         The view.
     rows
         The data.
     colours
-        Of the rules, in their order.
+        One for each rule, in order.
     """
     fig = plots.figure(4.6 * len(models), 3.6)
     axes = fig.subplots(1, len(models), squeeze=False)[0]
     summaries = {
-        which: predictions_in_view(model, seen) for which, model in models.items()
+        which: predictions_in_view(model, viewport) for which, model in models.items()
     }
     rules = _coloured(next(iter(models.values())).rules_, colours)
-    painted = None
+    filled = None
     for ax, which in zip(axes, models, strict=True):
         if summaries[which]["kind"] == "map":
-            painted = _mean_map(ax, summaries, which, seen, rows)
+            filled = _mean_map(ax, summaries, which, viewport, rows)
         elif summaries[which]["kind"] == "class-map":
-            _class_map(ax, summaries[which], seen, rows)
+            _class_map(ax, summaries[which], viewport, rows)
         elif summaries[which]["kind"] == "classes":
-            _class_lines(ax, summaries[which], seen)
+            _class_lines(ax, summaries[which], viewport)
         else:
-            _curve(ax, summaries[which], which, seen, rows)
+            _curve(ax, summaries[which], which, viewport, rows)
         if summaries[which]["kind"] == "curve":
-            _shade(ax, rules, seen)
+            _shade(ax, rules, viewport)
         else:
-            _regions(ax, rules, seen)
+            _regions(ax, rules, viewport)
         plots.legend(ax)
         ax.set_title(_TITLES[which], fontsize=9)
-    if painted is not None:
-        name = f"mean of {literal(seen.schema.outputs[seen.output])}"
-        fig.colorbar(painted, ax=list(axes), label=name)
-    if footnote := _held(seen):
+    if filled is not None:
+        name = f"mean of {literal(viewport.schema.outputs[viewport.output])}"
+        fig.colorbar(filled, ax=list(axes), label=name)
+    if footnote := _held_inputs(viewport):
         fig.supxlabel(footnote, fontsize=SMALL, color=GREY)
     return fig
 
@@ -74,14 +74,14 @@ def draw(
 def _coloured(
     rules: Sequence[BoundRule], colours: Sequence[int]
 ) -> list[tuple[BoundRule, str]]:
-    given = [*colours, *[5] * len(rules)]
-    return [(rule, HUES[c]) for rule, c in zip(rules, given, strict=False)]
+    padded = [*colours, *[5] * len(rules)]
+    return [(rule, HUES[c]) for rule, c in zip(rules, padded, strict=False)]
 
 
 def _curve(
-    ax: Axes, summary: dict[str, Any], which: str, seen: Viewport, rows: Rows
+    ax: Axes, summary: dict[str, Any], which: str, viewport: Viewport, rows: Rows
 ) -> None:
-    x, color = seen.axes[0], _LOOKS[which]["color"]
+    x, color = viewport.axes[0], _LOOKS[which]["color"]
     band = lambda low, high, alpha, label: ax.fill_between(
         x,
         np.array(summary[low], float),
@@ -102,8 +102,8 @@ def _curve(
     )
     size, alpha = _marks(len(rows.X))
     ax.plot(
-        rows.X[:, seen.shown[0]],
-        rows.y[:, seen.output].astype(float),
+        rows.X[:, viewport.shown[0]],
+        rows.y[:, viewport.output].astype(float),
         "o",
         color=INK,
         markeredgecolor="white",
@@ -113,70 +113,82 @@ def _curve(
         label="data",
         zorder=2.0,
     )
-    ax.set(xlim=seen.xlim, ylim=seen.limits)
-    tidy(ax, (seen.schema.inputs[seen.shown[0]], seen.schema.outputs[seen.output]))
+    ax.set(xlim=viewport.xlim, ylim=viewport.limits)
+    tidy(
+        ax,
+        (
+            viewport.schema.inputs[viewport.shown[0]],
+            viewport.schema.outputs[viewport.output],
+        ),
+    )
 
 
-def _shade(ax: Axes, rules: Sequence[tuple[BoundRule, str]], seen: Viewport) -> None:
+def _shade(
+    ax: Axes, rules: Sequence[tuple[BoundRule, str]], viewport: Viewport
+) -> None:
     plots.shade_rules(
         ax,
         [bound for bound, _ in rules],
-        seen.xlim,
-        seen.limits,
-        seen.shown[0],
-        seen.output,
-        at=seen.at,
+        viewport.xlim,
+        viewport.limits,
+        viewport.shown[0],
+        viewport.output,
+        at=viewport.at,
         colors=[color for _, color in rules],
         with_legend=False,
     )
 
 
-def _class_lines(ax: Axes, summary: dict[str, Any], seen: Viewport) -> None:
+def _class_lines(ax: Axes, summary: dict[str, Any], viewport: Viewport) -> None:
     for number, label in enumerate(summary["classes"]):
         color = HUES[number % len(HUES)]
         low, high = (np.array(summary[end][number], float) for end in ("low", "high"))
-        ax.fill_between(seen.axes[0], low, high, color=color, alpha=0.13, linewidth=0)
+        ax.fill_between(
+            viewport.axes[0], low, high, color=color, alpha=0.13, linewidth=0
+        )
         line = summary["probability"][number]
         ax.plot(
-            seen.axes[0],
+            viewport.axes[0],
             line,
             color=color,
             label=f"{literal(label)}, with 95 % of draws",
         )
-    ax.set(xlim=seen.xlim, ylim=(0, 1))
-    tidy(ax, (seen.schema.inputs[seen.shown[0]], "probability"))
+    ax.set(xlim=viewport.xlim, ylim=(0, 1))
+    tidy(ax, (viewport.schema.inputs[viewport.shown[0]], "probability"))
 
 
-def _class_map(ax: Axes, summary: dict[str, Any], seen: Viewport, rows: Rows) -> None:
+def _class_map(
+    ax: Axes, summary: dict[str, Any], viewport: Viewport, rows: Rows
+) -> None:
     table = np.moveaxis(np.array(summary["probability"], float), 0, -1)
-    first, second = seen.shown
+    first, second = viewport.shown
     plots.class_map(
         ax,
-        seen.axes[0],
-        seen.axes[1],
+        viewport.axes[0],
+        viewport.axes[1],
         table,
-        classes=seen.schema.classes or (),
+        classes=viewport.schema.classes or (),
         predicted=np.array(summary["predicted"]),
         X=rows.X[:, [first, second]],
         y=rows.y,
-        names=(seen.schema.inputs[first], seen.schema.inputs[second]),
+        names=(viewport.schema.inputs[first], viewport.schema.inputs[second]),
         inputs=(first, second),
         with_legend=False,
     )
 
 
 def _mean_map(
-    ax: Axes, summaries: dict[str, Any], which: str, seen: Viewport, rows: Rows
+    ax: Axes, summaries: dict[str, Any], which: str, viewport: Viewport, rows: Rows
 ) -> Any:
-    """A map whose colours mean the same beside its neighbour."""
+    """A map of the mean, on a colour scale shared by all models."""
     tables = {
         name: np.array(summary["z"], float) for name, summary in summaries.items()
     }
     low = min(float(table.min()) for table in tables.values())
     high = max(float(table.max()) for table in tables.values())
     levels = MaxNLocator(12).tick_values(low, high if high > low else low + 1)
-    drawn = ax.contourf(*seen.axes, tables[which], levels=levels, cmap="cividis")
-    first, second = seen.shown
+    filled = ax.contourf(*viewport.axes, tables[which], levels=levels, cmap="cividis")
+    first, second = viewport.shown
     size, alpha = _marks(len(rows.X))
     ax.scatter(
         rows.X[:, first],
@@ -189,17 +201,19 @@ def _mean_map(
         label="data",
         zorder=2.0,
     )
-    ax.set(xlim=seen.xlim, ylim=seen.limits)
-    tidy(ax, (seen.schema.inputs[first], seen.schema.inputs[second]))
-    return drawn
+    ax.set(xlim=viewport.xlim, ylim=viewport.limits)
+    tidy(ax, (viewport.schema.inputs[first], viewport.schema.inputs[second]))
+    return filled
 
 
-def _regions(ax: Axes, rules: Sequence[tuple[BoundRule, str]], seen: Viewport) -> None:
-    """Where rules speak, in their own colours."""
+def _regions(
+    ax: Axes, rules: Sequence[tuple[BoundRule, str]], viewport: Viewport
+) -> None:
+    """Outline the regions of rules in their own colours."""
     for bound, color in rules:
         if not bound.is_checkable:
             continue
-        layer = layer_of(bound, seen)
+        layer = layer_of(bound, viewport)
         if layer["line"] is None:
             continue
         x, y = (np.array(layer["line"][end], float) for end in "xy")
@@ -209,27 +223,27 @@ def _regions(ax: Axes, rules: Sequence[tuple[BoundRule, str]], seen: Viewport) -
 
 
 def _marks(rows: int) -> tuple[float, float]:
-    """How large and how opaque points are."""
+    """The size and opacity of points."""
     if rows <= _MANY:
         return 5.5, 1.0
     return 3.5, max(0.12, (_MANY / rows) ** 0.5)
 
 
-def _held(seen: Viewport) -> str:
-    """Where the inputs are held that are not shown."""
-    others = [
+def _held_inputs(viewport: Viewport) -> str:
+    """The values of the inputs that are not shown, as a footnote."""
+    held = [
         (name, value)
         for place, (name, value) in enumerate(
-            zip(seen.schema.inputs, seen.at.tolist(), strict=True)
+            zip(viewport.schema.inputs, viewport.at.tolist(), strict=True)
         )
-        if place not in seen.shown
+        if place not in viewport.shown
     ]
-    # A column of names is as many inputs as it has names, each 1 or 0.
-    plain = [
+    # A categorical column is one input per category, each 1 or 0.
+    numeric = [
         f"{n} {spell(v, digits=4 if abs(v) < 1e4 else 12)}"
-        for n, v in others
+        for n, v in held
         if not ("=" in n and v in (0.0, 1.0))
     ]
-    named = [n.replace("=", " ") for n, v in others if "=" in n and v == 1.0]
-    values = ", ".join([*plain, *named])
+    categories = [n.replace("=", " ") for n, v in held if "=" in n and v == 1.0]
+    values = ", ".join([*numeric, *categories])
     return textwrap.fill(f"Others at: {literal(values)}", 110) if values else ""

@@ -1,4 +1,4 @@
-"""What fits have found, as plain values and in the words of the page."""
+"""Results of fits, as plain values and in the page's words."""
 
 from typing import Any
 
@@ -20,14 +20,14 @@ from ocbnn.studio.page_advice import message, on_page
 from ocbnn.studio.report import rows_in_words
 from ocbnn.studio.sessions import Session
 
-# Proofs are a bonus: as many boxes as take a moment.
+# Proofs are a bonus, so they get only as many boxes as take a moment.
 _PROVED_BOXES = 512
-# Log likelihoods held at a time, (draws, rows).
+# Largest array of log likelihoods (draws x rows) in memory.
 _ROOM = 2**25
 
 
 def fit_result(outcome: Outcome) -> dict[str, Any]:
-    """What one fit has found, which was asked for in the words of the page."""
+    """The result of one fit whose report is already in the page's words."""
     document = outcome.document
     report, scores = document["report"], document["scores"]
     verdict = report["verdict"]
@@ -51,7 +51,7 @@ def fit_result(outcome: Outcome) -> dict[str, Any]:
 
 
 def broken_without(session: Session) -> list[dict[str, Any]]:
-    """How far the rules are broken by the fit that never heard of them."""
+    """How far the fit without rules violates the rules."""
     model, bare = _models(session)
     return [
         {"rule": check.rule, "violation": check.violation, "sentence": ""}
@@ -60,7 +60,7 @@ def broken_without(session: Session) -> list[dict[str, Any]]:
 
 
 def conflicts(session: Session) -> str:
-    """setting rules against the data"""  # noqa: D400, D403 (shown as a stage)
+    """comparing rules with the data"""  # noqa: D400, D403 (shown as a stage)
     model, bare = _models(session)
     try:
         return conflicts_between(model, bare)
@@ -69,9 +69,9 @@ def conflicts(session: Session) -> str:
 
 
 def conflicts_between(model: Model, bare: Model) -> str:
-    """How rules get on with the data; the fit without them tells what weights cannot.
+    """Whether rules and data conflict, also by comparison with the fit without rules.
 
-    Of one rule, the fit without rules is that without the rule.
+    With a single rule, the fit without rules is the refit without that rule.
     """
     rules = model.target_.rules
     if len(rules) == 1:
@@ -90,7 +90,7 @@ def conflicts_between(model: Model, bare: Model) -> str:
 
 
 def certificates(session: Session) -> list[dict[str, Any]]:
-    """proving what can be proved"""  # noqa: D400, D403 (shown as a stage)
+    """proving rules where possible"""  # noqa: D400, D403 (shown as a stage)
     model = load_model(RunFolder(session.run("with")).model)
     certificate = certify(model, boxes=_PROVED_BOXES, progress=False)
     proved = [
@@ -114,7 +114,7 @@ def certificates(session: Session) -> list[dict[str, Any]]:
 
 
 def _models(session: Session) -> tuple[Model, Model]:
-    """The fit with rules, and that without."""
+    """The fits with rules and without."""
     model, bare = (
         load_model(RunFolder(session.run(which)).model) for which in ("with", "without")
     )
@@ -122,16 +122,18 @@ def _models(session: Session) -> tuple[Model, Model]:
 
 
 def _together(model: Model, bare: Model) -> str:
-    """What all rules do to predictions of rows that are left out, one by one."""
-    most = max(200, _ROOM // max(1, len(model.fitted_.rows)))
-    here, away = (
-        leave_one_out(pointwise_log_likelihood(fit.target_, fit.draws_.thinned(most)))
+    """What all rules together do to leave-one-out predictions."""
+    draws = max(200, _ROOM // max(1, len(model.fitted_.rows)))
+    with_rules, without_rules = (
+        leave_one_out(pointwise_log_likelihood(fit.target_, fit.draws_.thinned(draws)))
         for fit in (model, bare)
     )
-    change = here.rows - away.rows
+    change = with_rules.rows - without_rules.rows
     error = float(np.sqrt(len(change) * change.var()))
-    limit = trust_limit(most)
-    rough = float(np.mean((here.pareto_k > limit) | (away.pareto_k > limit)))
+    limit = trust_limit(draws)
+    rough = float(
+        np.mean((with_rules.pareto_k > limit) | (without_rules.pareto_k > limit))
+    )
     held_out = HeldOut(float(change.sum()), error, "refitted", rough)
     size = f"{abs(held_out.change):.2g} ± {held_out.error:.2g}"
     sentence = (
@@ -145,10 +147,10 @@ def _together(model: Model, bare: Model) -> str:
 
 
 def _numbers(outputs: dict[str, dict[str, Any]]) -> dict[str, float]:
-    """Every score by name; those of several outputs are named after them."""
-    few = len(outputs) == 1
+    """Every score by name, with the output's name if there are several."""
+    is_single = len(outputs) == 1
     return {
-        name if few else f"{output} {name}": value
+        name if is_single else f"{output} {name}": value
         for output, scores in outputs.items()
         for name, value in scores.items()
         if value is not None

@@ -1,4 +1,4 @@
-"""Advice in the words of the page, for a reader who writes no code and no files."""
+"""Advice in the page's words, for readers who write neither code nor files."""
 
 from pathlib import Path
 
@@ -16,33 +16,33 @@ _PHRASES = {
     Kind.SMALLER_STEPS: "lower the step size where it is fixed",
     Kind.CHOOSE_BATCH: "",
     Kind.VARY_NOISE: "a measurement error that varies with inputs",
-    Kind.HOLD_OUT: "keep some rows back (step 4)",
+    Kind.HOLD_OUT: "hold out some rows (step 4)",
     Kind.FIT_IN_FULL: "Press Fit for an answer.",
-    # Where files are is of no use to a page.
+    # Paths are of no use to readers of the page.
     Kind.STOPPED_EARLY: "stopped; what was drawn is kept",
-    Kind.GO_ON: "Fit goes on from there.",
+    Kind.GO_ON: "Fit continues from there.",
     Kind.NAME_ROWS: "they are named below",
-    Kind.SEE_CONFLICTS: "see below whether data pull against it",
-    Kind.ASK_CONFLICTS: "see below its result whether the data speak against a rule",
+    Kind.SEE_CONFLICTS: "see below whether the data conflict with it",
+    Kind.ASK_CONFLICTS: "see below the result whether the data conflict with a rule",
     Kind.EXPLAIN_AGAIN: _CONFLICTS_ALONE,
-    Kind.COMPARE_AGAIN: "What it changes by itself cannot be told from these draws: "
+    Kind.COMPARE_AGAIN: "These draws cannot tell what the rule changes by itself: "
     f"{_CONFLICTS_ALONE}.",
     Kind.OPTION: "{name}",
     Kind.ALL_DRAWS: "on the command line",
     Kind.BOUND_INPUT: "the least and the greatest {name}",
-    Kind.LOOK_AROUND: "rows, and how far from them {name} may lie",
+    Kind.LOOK_AROUND: "rows, and how far {name} may lie from them",
     Kind.SWITCH_OFF: "To switch a rule off, use the switch before its name.",
     Kind.LEAVE_OUT: "switch it off",
     Kind.NAME_RULE: "“Text and settings” has a field for it",
     Kind.CLAIM_RANGE: "`a <= y <= b`",
     Kind.KEY: "{name}",
 }
-# Settings that the page calls otherwise, or has a field for.
+# Settings that have another name on the page.
 _SETTINGS = {"warmup": "the number of warm-up moves", "iterations": "“Steps”"}
 
 
 def on_page(advice: Advice) -> str:
-    """Advice for those who look at the page.
+    """Advice in the page's words.
 
     >>> on_page(Advice(Kind.SETTING, values={"name": "learning_rate"}))
     'learning rate'
@@ -55,6 +55,6 @@ def on_page(advice: Advice) -> str:
 
 
 def message(error: OcbnnError, folder: Path | str | None = None) -> str:
-    """What an error says, without files and folders that a person has never seen."""
-    said = Sentence(error).to_text(on_page)
-    return said if folder is None else said.replace(f"{folder}/", "")
+    """An error's message, without the paths of folders the user has never seen."""
+    sentence = Sentence(error).to_text(on_page)
+    return sentence if folder is None else sentence.replace(f"{folder}/", "")

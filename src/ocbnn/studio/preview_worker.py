@@ -1,7 +1,7 @@
-"""A process that answers what functions look like: before the data, and after a fit.
+"""A process that evaluates functions: of the prior, and of fits.
 
-It reads one question a line and answers in one line, and keeps what is compiled and
-the models that were asked about last.
+It reads one request per line and answers in one line. It keeps compiled code and the
+models used last in memory.
 """
 
 import functools
@@ -18,81 +18,81 @@ from ocbnn.studio.worker_messages import reserve_stdout, send
 
 
 def main() -> None:
-    """Answer until the server is gone."""
+    """Answer requests until the server ends."""
     reserve_stdout()
     warnings.simplefilter("ignore")
     send({"ready": True})
     for line in sys.stdin:
-        question = json.loads(line)
+        request = json.loads(line)
         try:
-            answer = _ANSWERS[question["kind"]](question)
-            send({"number": question["number"], "answer": answer})
+            answer = _ANSWERS[request["kind"]](request)
+            send({"number": request["number"], "answer": answer})
         except OcbnnError as error:
-            sentence = message(error, question["folder"])
-            send({"number": question["number"], "error": sentence})
+            sentence = message(error, request["folder"])
+            send({"number": request["number"], "error": sentence})
 
 
-def _looked_at(question: dict[str, Any]) -> tuple[Any, Any]:
-    """The document and the window of a question."""
+def _checked_view(request: dict[str, Any]) -> tuple[Any, Any]:
+    """The checked document and the viewport of a request."""
     from ocbnn.studio.document import Document  # noqa: PLC0415
     from ocbnn.studio.session_data import checked  # noqa: PLC0415
 
-    document = Document.model_validate(question["document"])
-    checks = checked(Path(question["folder"]), document)
+    document = Document.model_validate(request["document"])
+    checks = checked(Path(request["folder"]), document)
     if checks.rows is None:
         raise OcbnnError(checks.problem)
     return checks, checks.window
 
 
-def _prior(question: dict[str, Any]) -> dict[str, Any]:
+def _prior(request: dict[str, Any]) -> dict[str, Any]:
     from ocbnn.studio.function_summaries import summarize  # noqa: PLC0415
     from ocbnn.studio.prior import shaped_prior  # noqa: PLC0415
     from ocbnn.studio.session_data import study_for  # noqa: PLC0415
 
-    checks, seen = _looked_at(question)
-    study = study_for(Path(question["folder"]), checks.document)
+    checks, viewport = _checked_view(request)
+    study = study_for(Path(request["folder"]), checks.document)
     prior = shaped_prior(study, checks.rows, checks.active())
-    answer = summarize(prior.predictive.functions(seen.inputs), seen)
+    answer = summarize(prior.predictive.functions(viewport.inputs), viewport)
     return {**answer, "seconds": prior.seconds, "note": prior.note}
 
 
-def _posterior(question: dict[str, Any]) -> dict[str, Any]:
+def _posterior(request: dict[str, Any]) -> dict[str, Any]:
     from ocbnn.projects.folder import RunFolder  # noqa: PLC0415
     from ocbnn.studio.function_summaries import predictions_in_view  # noqa: PLC0415
 
-    _, seen = _looked_at(question)
+    _, viewport = _checked_view(request)
     answer = {}
     for which in ("with", "without"):
-        path = RunFolder(Path(question["folder"]) / which).model
+        path = RunFolder(Path(request["folder"]) / which).model
         answer[which] = None
-        if which in question["runs"] and path.is_file():
+        if which in request["runs"] and path.is_file():
             model = _model(path, path.stat().st_mtime_ns)
-            if model.schema_ == seen.schema:
-                answer[which] = predictions_in_view(model, seen)
+            if model.schema_ == viewport.schema:
+                answer[which] = predictions_in_view(model, viewport)
     return answer
 
 
-def _figure(question: dict[str, Any]) -> dict[str, Any]:
+def _figure(request: dict[str, Any]) -> dict[str, Any]:
     from ocbnn.plots import save  # noqa: PLC0415
     from ocbnn.projects.folder import RunFolder  # noqa: PLC0415
     from ocbnn.studio.figures import draw  # noqa: PLC0415
 
-    checks, seen = _looked_at(question)
+    checks, viewport = _checked_view(request)
     models = {}
-    for which in question["runs"]:
-        path = RunFolder(Path(question["folder"]) / which).model
+    for which in request["runs"]:
+        path = RunFolder(Path(request["folder"]) / which).model
         model = _model(path, path.stat().st_mtime_ns)
-        if model.schema_ != seen.schema:
+        if model.schema_ != viewport.schema:
             raise OcbnnError("the columns have changed since the fit. Fit again.")
         models[which] = model
     colours = [rule.colour for rule in checks.document.active]
-    save(draw(models, seen, checks.rows, colours), Path(question["path"]))
+    save(draw(models, viewport, checks.rows, colours), Path(request["path"]))
     return {}
 
 
 @functools.lru_cache(16)
 def _model(path: Path, changed: int) -> Any:
-    """A fitted model; `changed` tells a new one from that which was read before."""
+    """A fitted model; the file's time `changed` keeps the cache from stale ones."""
     from ocbnn.projects.predictions import load_model  # noqa: PLC0415
 
     return load_model(path)

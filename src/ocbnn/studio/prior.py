@@ -1,8 +1,8 @@
-"""Functions before the data: what rules alone leave of the prior, within a second.
+"""Functions before the data: the prior conditioned on the rules, within a second.
 
-A population of prior draws meets the rules more and more: weighed, drawn again, and
-moved by steps that keep the prior (preconditioned Crank-Nicolson: Cotter et al. 2013).
-Nothing needs a gradient, so little is compiled, and that once for each form of rule.
+Prior draws are tempered towards the rules: reweighted, resampled, and moved by steps
+that preserve the prior (preconditioned Crank-Nicolson: Cotter et al. 2013). No gradient
+is needed, so little is compiled, and only once for each form of rule.
 """
 
 import dataclasses
@@ -26,25 +26,25 @@ from ocbnn.projects.columns import Rows
 from ocbnn.projects.study import Study
 from ocbnn.rules import BoundRule
 
-_PARTICLES, _FEW, _WIDE = 256, 100, 5000
+_PARTICLES, _FEW_PARTICLES, _MANY_WEIGHTS = 256, 100, 5000
 _MOVES, _LAST_MOVES = 6, 24
 _SECONDS = 1.0
-# Steps are as long as this share of them being taken allows.
-_TAKEN = 0.3
+# The step size is adapted to this acceptance rate.
+_TARGET_ACCEPTANCE = 0.3
 
 
 @dataclasses.dataclass(frozen=True)
 class Prior:
-    """Draws from the prior that rules have shaped.
+    """Draws from the prior conditioned on rules.
 
     Attributes
     ----------
     predictive
-        Their functions.
+        The draws' functions.
     reached
-        How much of the rules' strength was reached in time; 1 for all.
+        Share of the rules' strength reached in time; 1 for all of it.
     seconds
-        How long it took.
+        Run time.
     """
 
     predictive: Predictive
@@ -53,13 +53,13 @@ class Prior:
 
     @property
     def note(self) -> str:
-        """What a person should know about it."""
+        """A caution for the user; empty if the rules have their full strength."""
         if self.reached >= 1:
             return ""
         return (
             f"Before the data: cut short at {self.reached:.0%} of the rules' strength. "
-            "They leave little of what the network does by itself; a fit takes its "
-            "time, and says how far it obeys."
+            "Few of the network's functions satisfy the rules. A fit takes longer, and "
+            "reports how far the rules are violated."
         )
 
 
@@ -68,16 +68,16 @@ def shaped_prior(study: Study, rows: Rows, rules: tuple[BoundRule, ...]) -> Prio
     started = time.monotonic()
     targets = _targets(study, rows, rules)
     weights = sum(leaf.size for leaf in jax.tree.leaves(targets[0].network.shapes()))
-    count = _FEW if weights > _WIDE else _PARTICLES
+    count = _FEW_PARTICLES if weights > _MANY_WEIGHTS else _PARTICLES
     seed = study.sections.fit.seed
-    crowd = _Particles(targets, np.random.default_rng([seed, 5]), count)
-    reached = crowd.meet(_SECONDS) if rules else 1.0
-    predictive = Predictive.of(targets[0], crowd.positions)
+    particles = _Particles(targets, np.random.default_rng([seed, 5]), count)
+    reached = particles.temper(_SECONDS) if rules else 1.0
+    predictive = Predictive.of(targets[0], particles.positions)
     return Prior(predictive, reached, time.monotonic() - started)
 
 
 def _targets(study: Study, rows: Rows, rules: tuple[BoundRule, ...]) -> list[Target]:
-    """One density for each rule, so that rules of one form share what is compiled."""
+    """One target for each rule, so that rules of one form share compiled code."""
     settings, schema = study.sections.network, rows.schema
     is_number = schema.classes is None
     outputs = len(schema.outputs if schema.classes is None else schema.classes)
@@ -88,15 +88,20 @@ def _targets(study: Study, rows: Rows, rules: tuple[BoundRule, ...]) -> list[Tar
     network = MLP(
         len(schema.inputs), tuple(settings.hidden), outputs, settings.activation
     )
-    made = with_prior(network, settings.weight_prior, settings.weight_scale)
+    network_and_prior = with_prior(
+        network, settings.weight_prior, settings.weight_scale
+    )
     likelihood = GaussianNoise.fixed(1.0, outputs) if is_number else Categorical()
     terms = make_terms(rules, key_from(study.sections.fit.seed), rows.X, y, units)
     sets = [(term,) for term in terms] or [()]
-    return [Target(*made, likelihood, some, units=units) for some in sets]
+    return [
+        Target(*network_and_prior, likelihood, rule_terms, units=units)
+        for rule_terms in sets
+    ]
 
 
 class _Particles:
-    """Prior draws on their way to the rules."""
+    """Prior draws tempered towards the rules."""
 
     def __init__(
         self, targets: list[Target], rng: np.random.Generator, count: int
@@ -105,37 +110,37 @@ class _Particles:
         first = targets[0]
         self._sds = jax.tree.map(np.asarray, first.weight_prior.sd(first.network))
         self._shapes = first.network.shapes()
-        self.positions = self._fresh()
+        self.positions = self._prior_draws()
         self._step = 0.5
 
-    def meet(self, seconds: float) -> float:
-        """Weigh, draw again and move until all of the rules is felt, or time is up."""
+    def temper(self, seconds: float) -> float:
+        """Reweight, resample and move until the rules count in full or time is up."""
         reached, logs = 0.0, self._logs(self.positions)
-        deadline = time.monotonic() + seconds  # Compiling is not its fault.
+        deadline = time.monotonic() + seconds  # Compilation time does not count.
         while reached < 1:
-            now = _next(logs, reached)
-            chosen = self._chosen((now - reached) * logs)
-            self.positions = jax.tree.map(lambda a, c=chosen: a[c], self.positions)
-            logs, reached = logs[chosen], now
-            logs = self._move(logs, reached, _MOVES if now < 1 else _LAST_MOVES)
+            exponent = _next_exponent(logs, reached)
+            kept = self._resample((exponent - reached) * logs)
+            self.positions = jax.tree.map(lambda a, c=kept: a[c], self.positions)
+            logs, reached = logs[kept], exponent
+            logs = self._move(logs, reached, _MOVES if exponent < 1 else _LAST_MOVES)
             if time.monotonic() > deadline:
                 break
         return reached
 
     def _move(
-        self, logs: Float[np.ndarray, " n"], heat: float, moves: int
+        self, logs: Float[np.ndarray, " n"], exponent: float, moves: int
     ) -> Float[np.ndarray, " n"]:
         for _ in range(moves):
-            kept = np.sqrt(1 - self._step**2)
-            mix = lambda a, b, k=kept: (k * a + self._step * b).astype(a.dtype)
-            proposed = jax.tree.map(mix, self.positions, self._fresh())
-            others = self._logs(proposed)
-            luck = np.log(self._rng.random(self._count))
-            taken = luck < heat * (others - logs)
-            pick = lambda a, b, t=taken: np.where(_wide(t, a), b, a)
-            self.positions = jax.tree.map(pick, self.positions, proposed)
-            logs = np.where(taken, others, logs)
-            factor = 1.25 if taken.mean() > _TAKEN else 0.75
+            shrink = np.sqrt(1 - self._step**2)
+            mix = lambda a, b, k=shrink: (k * a + self._step * b).astype(a.dtype)
+            proposed = jax.tree.map(mix, self.positions, self._prior_draws())
+            proposed_logs = self._logs(proposed)
+            threshold = np.log(self._rng.random(self._count))
+            accepted = threshold < exponent * (proposed_logs - logs)
+            select = lambda a, b, t=accepted: np.where(_expand(t, a), b, a)
+            self.positions = jax.tree.map(select, self.positions, proposed)
+            logs = np.where(accepted, proposed_logs, logs)
+            factor = 1.25 if accepted.mean() > _TARGET_ACCEPTANCE else 0.75
             self._step = float(np.clip(self._step * factor, 0.01, 1.0))
         return logs
 
@@ -144,14 +149,14 @@ class _Particles:
         total = np.sum([np.asarray(part, float) for part in parts], axis=0)
         return np.where(np.isnan(total), -np.inf, total)
 
-    def _fresh(self) -> Model:
+    def _prior_draws(self) -> Model:
         def draw(sd: np.ndarray, spec: Any) -> np.ndarray:
             noise = self._rng.standard_normal((self._count, *spec.shape))
             return (sd * noise).astype(spec.dtype)
 
         return Model(jax.tree.map(draw, self._sds, self._shapes), {})
 
-    def _chosen(self, logs: Float[np.ndarray, " n"]) -> np.ndarray:
+    def _resample(self, logs: Float[np.ndarray, " n"]) -> np.ndarray:
         """Systematic resampling."""
         shares = softmax(logs)
         places = (np.arange(self._count) + self._rng.random()) / self._count
@@ -161,28 +166,28 @@ class _Particles:
 
 @eqx.filter_jit
 def _log_g(target: Target, positions: Model) -> Float[Array, " n"]:
-    """What the rules add to the prior; there are no data."""
-    return jax.vmap(lambda one: target.split(one)[1])(positions)
+    """The log density of the rules; there are no data."""
+    return jax.vmap(lambda position: target.split(position)[1])(positions)
 
 
-def _next(logs: Float[np.ndarray, " n"], now: float) -> float:
-    """How much further the rules can be felt while half of the draws still count."""
+def _next_exponent(logs: Float[np.ndarray, " n"], current: float) -> float:
+    """The next tempering exponent, at which half of the draws are effective."""
 
-    def effective(size: float) -> float:
-        once, twice = (np.asarray(logsumexp(k * size * logs)) for k in (1, 2))
-        return float(np.exp(2 * once - twice))
+    def effective(step: float) -> float:
+        first, second = (np.asarray(logsumexp(k * step * logs)) for k in (1, 2))
+        return float(np.exp(2 * first - second))
 
-    if effective(1 - now) >= 0.5 * len(logs):
+    if effective(1 - current) >= 0.5 * len(logs):
         return 1.0
-    low, high = 0.0, 1 - now
+    low, high = 0.0, 1 - current
     for _ in range(50):
         middle = (low + high) / 2
         if effective(middle) >= 0.5 * len(logs):
             low = middle
         else:
             high = middle
-    return min(1.0, now + max(low, 1e-6))
+    return min(1.0, current + max(low, 1e-6))
 
 
-def _wide(flags: np.ndarray, like: np.ndarray) -> np.ndarray:
+def _expand(flags: np.ndarray, like: np.ndarray) -> np.ndarray:
     return flags.reshape(-1, *(1,) * (like.ndim - 1))

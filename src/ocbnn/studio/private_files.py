@@ -1,4 +1,4 @@
-"""Files that nobody else reads, on a machine that several people use."""
+"""Files that only their owner can read, on shared machines."""
 
 import contextlib
 import os
@@ -9,22 +9,22 @@ _OTHERS = 0o077
 
 
 def keep_private() -> None:
-    """Whatever this process and those that it starts write is its owner's alone."""
+    """Make files of this process and its children private to their owner."""
     os.umask(_OTHERS)
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder that is its owner's alone; one that is there stays as it is."""
+    """Make a folder that is private to its owner; an existing one is left as it is."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def close_to_others(folder: Path) -> None:
-    """Take a folder, and all that is in it, from everybody but its owner."""
+    """Remove all permissions of others from a folder and everything in it."""
     if folder.is_symlink():
         return
-    for place, _, names in os.walk(folder):
-        for path in (place, *(os.path.join(place, name) for name in names)):
-            # What belongs to somebody else is not ours to close.
+    for directory, _, names in os.walk(folder):
+        for path in (directory, *(os.path.join(directory, name) for name in names)):
+            # Files of other owners cannot be changed.
             with contextlib.suppress(OSError):
                 mode = os.lstat(path).st_mode
                 if mode & _OTHERS and not stat.S_ISLNK(mode):

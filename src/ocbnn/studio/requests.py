@@ -1,4 +1,4 @@
-"""What was sent, as plain values, whatever it is; and errors as sentences."""
+"""Requests are parsed defensively, and errors are answered with sentences."""
 
 import asyncio
 import json
@@ -16,11 +16,11 @@ from ocbnn.studio.page_advice import message
 Handler = Callable[[Request], Awaitable[Response]]
 Model = TypeVar("Model", bound=BaseModel)
 
-_MOST_JSON, _MOST_HEARD = 4 * 2**20, 2**31
-# Pages nest four deep, and write whole numbers of 21 digits at most.
+_MOST_JSON, _MOST_READ = 4 * 2**20, 2**31
+# Our pages nest four levels deep and write integers of at most 21 digits.
 _MOST_DEPTH, _MOST_DIGITS = 32, 40
 _MOST_SHOWN = 40
-# What pydantic calls by the names of our classes, or not at all.
+# Plain words for pydantic's messages that would name our classes.
 _PLAIN = {
     "missing": "this is missing",
     "model_type": "send a JSON object, {...}",
@@ -30,7 +30,7 @@ _PLAIN = {
 
 
 class RequestError(OcbnnError, ValueError):
-    """A request that is not answered, and the status that says so."""
+    """A refused request, and the HTTP status of the answer."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class RequestError(OcbnnError, ValueError):
 
 
 def with_error_responses(handler: Handler) -> Handler:
-    """The same, with errors as messages."""
+    """The same handler, with errors answered as messages."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -56,31 +56,31 @@ def with_error_responses(handler: Handler) -> Handler:
         except OcbnnError as error:
             return JSONResponse({"error": message(error)}, 422)
         except (ClientDisconnect, asyncio.CancelledError):
-            # The page is gone or the server ends: nobody reads how far it got.
+            # The page was closed or the server is ending: nobody reads this answer.
             return Response(status_code=503)
 
     return answer
 
 
 async def read_json(request: Request) -> Any:
-    """A body that is JSON.
+    """Read a JSON body.
 
     Raises
     ------
-    RefusedError
-        When it is none, or holds what no page sends.
+    RequestError
+        When it is not JSON, or holds something that our pages never send.
     """
     content = await read_body(request, _MOST_JSON, "the request is too large")
-    return await run_in_threadpool(_plain, content)
+    return await run_in_threadpool(_parse, content)
 
 
 async def read_model(request: Request, model: type[Model]) -> Model:
-    """A body that is a JSON object with a model's keys.
+    """Read a body that is a JSON object with a model's keys.
 
     Raises
     ------
-    RefusedError
-        When it is something else.
+    RequestError
+        When it is not such an object.
     ValidationError
         When a value is wrong.
     """
@@ -97,12 +97,12 @@ async def read_model(request: Request, model: type[Model]) -> Model:
 
 
 async def read_body(request: Request, most: int, why: str) -> bytes:
-    """A body, of which no more is kept than is allowed.
+    """Read a body of at most `most` bytes.
 
     Raises
     ------
-    RefusedError
-        When there is more.
+    RequestError
+        When it is larger.
     """
     parts, size = [], 0
     async for part in request.stream():
@@ -110,9 +110,9 @@ async def read_body(request: Request, most: int, why: str) -> bytes:
         if size <= most:
             parts.append(part)
         else:
-            # Browsers hear the answer only once they have sent all.
+            # Browsers read the answer only after they have sent the whole body.
             parts.clear()
-        if size > _MOST_HEARD:
+        if size > _MOST_READ:
             break
     if size > most:
         limit = f"{most / 2**20:.0f} MiB"
@@ -120,7 +120,7 @@ async def read_body(request: Request, most: int, why: str) -> bytes:
     return b"".join(parts)
 
 
-def _plain(content: bytes) -> Any:
+def _parse(content: bytes) -> Any:
     try:
         body = json.loads(
             content,
@@ -129,12 +129,12 @@ def _plain(content: bytes) -> Any:
             parse_constant=_number,
         )
     except RecursionError:
-        raise _deep() from None
+        raise _too_deep() from None
     except ValueError as error:
         if isinstance(error, RequestError):
             raise
-        raise RequestError("the request is no JSON.", 422) from None
-    _check(body)
+        raise RequestError("the request is not JSON.", 422) from None
+    _check_values(body)
     return body
 
 
@@ -152,28 +152,29 @@ def _number(text: str) -> float:
     value = float(text)
     if not abs(value) < float("inf"):
         raise RequestError(
-            f"the request has the number {text[:40]}, which is too large or is none.",
+            f"the request has the number {text[:40]}, which is too large or not "
+            "a number.",
             422,
         )
     return value
 
 
-def _check(body: Any) -> None:
-    """Refuse nesting that no page makes, and texts that no file can hold."""
+def _check_values(body: Any) -> None:
+    """Refuse excessive nesting, and text that cannot be encoded."""
     level, depth = [body], 0
     while level:
         depth += 1
         if depth > _MOST_DEPTH:
-            raise _deep()
-        inner: list[Any] = []
+            raise _too_deep()
+        children: list[Any] = []
         for value in level:
             if isinstance(value, str) and not value.isascii():
                 _check_text(value)
             elif isinstance(value, dict):
-                inner += [*value.keys(), *value.values()]
+                children += [*value.keys(), *value.values()]
             elif isinstance(value, list):
-                inner += value
-        level = inner
+                children += value
+        level = children
 
 
 def _check_text(text: str) -> None:
@@ -181,10 +182,10 @@ def _check_text(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise RequestError(
-            f"the request has a text with half a character, {text[error.start]!r}.", 422
+            f"the request has text with half a character, {text[error.start]!r}.", 422
         ) from None
 
 
-def _deep() -> RequestError:
-    problem = f"the request is nested more than {_MOST_DEPTH} deep, which no page does."
+def _too_deep() -> RequestError:
+    problem = f"the request is nested more than {_MOST_DEPTH} levels deep."
     return RequestError(problem, 422)

@@ -1,10 +1,10 @@
-"""Who may talk to the server: pages of its own, in the browser of who knows a token.
+"""Access control: only the server's own pages, in browsers that have shown the token.
 
-Everybody who has an account on a machine reaches its loopback, so the token is needed
-there as well. A page of another site, opened in the same browser, can send requests to
-loopback. So the Host must be ours (else a name of theirs leads here: DNS rebinding), an
-Origin must be ours, and whatever changes something carries a header that other sites
-cannot send without asking first, which is never allowed.
+Everybody with an account on a machine can reach its loopback, so a token is needed
+there too. Pages of other sites, opened in the same browser, can send requests to
+loopback. So the Host must be ours (against DNS rebinding), an Origin must be ours, and
+requests that change something must carry a header that other sites can only send after
+a preflight request, which is never allowed.
 """
 
 import re
@@ -20,7 +20,7 @@ from ocbnn.studio.connections import KNOWN
 
 _EMPTY = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 HEADERS = {
-    # Plotly makes empty styles and fills them by script: those alone are let through.
+    # Plotly creates empty style elements and fills them by script; only those may pass.
     "content-security-policy": "default-src 'none'; script-src 'self'; "
     f"style-src 'self' 'unsafe-hashes' {_EMPTY}; img-src 'self' data: blob:; "
     "connect-src 'self'; font-src 'self'; form-action 'none'; "
@@ -32,7 +32,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-# Strangers keep no connection, and nothing more of what they send is read.
+# Refused clients keep no connection, and the rest of their request is not read.
 _LAST = {"connection": "close"}
 MARK = "x-ocbnn"
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -52,7 +52,7 @@ App = Callable[[Scope, Any, Any], Awaitable[None]]
 
 
 class Guard:
-    """Lets through what comes from our own pages, and adds headers to answers."""
+    """Passes on requests from our own pages, and adds security headers to answers."""
 
     def __init__(
         self, app: App, *, hosts: Iterable[str], port: int, token: str
@@ -63,7 +63,7 @@ class Guard:
         if port == 80:
             self._hosts |= names
         self._origins = {f"http://{host}" for host in self._hosts}
-        # Browsers send cookies to every port of a host: each studio has its own.
+        # Browsers send cookies to every port of a host, so their names have the port.
         self._cookie = f"ocbnn-studio-{port}"
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
@@ -79,14 +79,14 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        answer: Any = self._instead(scope)
+        answer: Any = self._early_answer(scope)
         if answer is None:
             scope.setdefault("state", {})[KNOWN] = True
             answer = self._app
         await answer(scope, receive, sending)
 
-    def _instead(self, scope: Scope) -> Response | None:
-        """What is answered instead of the studio, if anything is."""
+    def _early_answer(self, scope: Scope) -> Response | None:
+        """The answer to a refused or first request; None lets the request pass."""
         headers = Headers(scope=scope)
         if headers.get("host", "").lower() not in self._hosts:
             return _refused(421, "this server does not answer to that name.")
@@ -96,38 +96,38 @@ class Guard:
         if scope["method"] not in _SAFE and headers.get(MARK) != "studio":
             return _refused(403, f"requests that change something need {MARK}: studio.")
         if scope["method"] in _SAFE and self._has_token(scope["query_string"]):
-            return self._admitted(scope["path"])
-        known = self._has_cookie(headers.getlist("cookie"))
-        return None if known else _asked_for_token(scope["path"])
+            return self._set_cookie(scope["path"])
+        has_cookie = self._has_cookie(headers.getlist("cookie"))
+        return None if has_cookie else _token_required(scope["path"])
 
     def _has_token(self, query: bytes) -> bool:
-        found = parse_qs(query.decode("latin-1")).get("token", [])
-        return any(map(self._is_token, found))
+        tokens = parse_qs(query.decode("latin-1")).get("token", [])
+        return any(map(self._is_token, tokens))
 
     def _has_cookie(self, lines: Iterable[str]) -> bool:
-        # Read by hand: a parser stops at cookies of others that it cannot read.
-        pairs = [one.partition("=") for line in lines for one in line.split(";")]
+        # Split by hand: a parser stops at foreign cookies that it cannot read.
+        pairs = [pair.partition("=") for line in lines for pair in line.split(";")]
         ours = [value for name, _, value in pairs if name.strip() == self._cookie]
         return any(self._is_token(value.strip()) for value in ours)
 
     def _is_token(self, given: str) -> bool:
         return secrets.compare_digest(given.encode(errors="replace"), self._token)
 
-    def _admitted(self, path: str) -> Response:
-        """Who opens the page with the token gets a cookie, and an address without."""
-        # Only to pages of ours: of "//host/", a browser makes an address elsewhere.
-        here = path if _WORK.fullmatch(path) else "/"
-        # A page leads there, not a status: strict cookies are sent on the way from a
-        # page of ours, but not on that from a web terminal where the link was clicked.
-        lead = f'<meta http-equiv="refresh" content="0; url={here}">'
-        link = f'<p><a href="{here}">Open the studio</a></p>'
-        answer = HTMLResponse(_PAGE.format(lead + link))
+    def _set_cookie(self, path: str) -> Response:
+        """Set the cookie, and lead to the same address without the token."""
+        # Only to our own pages: browsers read "//host/" as another site's address.
+        target = path if _WORK.fullmatch(path) else "/"
+        # A page redirects, not a status: browsers send strict cookies when one of our
+        # pages leads there, but not when a link in a web terminal was clicked.
+        redirect = f'<meta http-equiv="refresh" content="0; url={target}">'
+        link = f'<p><a href="{target}">Open the studio</a></p>'
+        answer = HTMLResponse(_PAGE.format(redirect + link))
         token = self._token.decode()
         answer.set_cookie(self._cookie, token, httponly=True, samesite="strict")
         return answer
 
 
-def _asked_for_token(path: str) -> Response:
+def _token_required(path: str) -> Response:
     if path.startswith(("/api/", "/static/")):
         return _refused(403, _STRANGER)
     return HTMLResponse(_PAGE.format(f"<p>{_STRANGER}</p>"), 403, _LAST)

@@ -1,4 +1,4 @@
-"""Rules in words, as far as there are words for them; the rest as it is written."""
+"""Rules in words, where words exist for them; the rest as written."""
 
 import re
 from collections.abc import Sequence
@@ -23,15 +23,15 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def in_words(rule: Rule) -> str:
     """A rule as a sentence."""
-    where = "Everywhere" if rule.where is None else f"Where {_said(rule.where)}"
+    where = "Everywhere" if rule.where is None else f"Where {_phrase(rule.where)}"
     claim = rule.claim
     sentence = (
-        claim.sentence(_plain) if isinstance(claim, WrittenClaim) else _said(claim)
+        claim.sentence(_plain) if isinstance(claim, WrittenClaim) else _phrase(claim)
     )
     return f"{where}: {sentence}"
 
 
-def _said(condition: Condition) -> str:  # noqa: PLR0911 (one per kind of node)
+def _phrase(condition: Condition) -> str:  # noqa: PLR0911 (one per kind of node)
     match condition:
         case Membership(output, labels):
             return f"{_plain(output)} is {_choice(labels, 'or')}"
@@ -42,7 +42,7 @@ def _said(condition: Condition) -> str:  # noqa: PLR0911 (one per kind of node)
         case Not(part) if (band := _one_band(part)) is not None:
             return band.replace(" is ", " is never ", 1)
         case Not(part):
-            return f"never ({_said(part)})"
+            return f"never ({_phrase(part)})"
         case Comparison():
             return _compared(condition)
         case And(parts):
@@ -60,7 +60,7 @@ def _one_band(part: Condition) -> str | None:
 
 
 def _joined(parts: Sequence[Condition]) -> list[str]:
-    """Parts of a conjunction, two sides of one thing together."""
+    """The parts of a conjunction, with two bounds of one thing joined."""
     phrases, rest = [], list(parts)
     while rest:
         first = rest.pop(0)
@@ -72,20 +72,20 @@ def _joined(parts: Sequence[Condition]) -> list[str]:
 
 
 def _part(part: Condition) -> str:
-    words = _said(part)
+    words = _phrase(part)
     is_long = " and " in words or " or " in words
     return f"({words})" if is_long and isinstance(part, And | Or) else words
 
 
-def _band(one: Condition, two: Condition) -> str | None:
-    """`a <= y` and `y <= b` in one; ends that are left out count for nothing."""
-    if not isinstance(one, Comparison) or not isinstance(two, Comparison):
+def _band(lower: Condition, upper: Condition) -> str | None:
+    """`a <= y` and `y <= b` as one phrase; strict bounds read the same."""
+    if not isinstance(lower, Comparison) or not isinstance(upper, Comparison):
         return None
-    if one.op[0] != "<" or two.op[0] != "<" or one.right != two.left:
+    if lower.op[0] != "<" or upper.op[0] != "<" or lower.right != upper.left:
         return None
-    if isinstance(one.right, Number):
+    if isinstance(lower.right, Number):
         return None
-    return f"{_thing(one.right)} is {_plain(one.left)} to {_plain(two.right)}"
+    return f"{_subject(lower.right)} is {_plain(lower.left)} to {_plain(upper.right)}"
 
 
 def _compared(comparison: Comparison) -> str:
@@ -102,10 +102,10 @@ def _compared(comparison: Comparison) -> str:
             trend = _TRENDS.get((len(left.inputs), op[0])) if alike else None
             if trend:
                 return trend.format(_plain(left.output), _plain(left.inputs[0]))
-    return f"{_thing(left)} {_OPS[op]} {_plain(right)}"
+    return f"{_subject(left)} {_OPS[op]} {_plain(right)}"
 
 
-def _thing(expr: Expression) -> str:
+def _subject(expr: Expression) -> str:
     if isinstance(expr, Slope) and len(expr.inputs) == 1:
         return f"the slope of {_plain(expr.output)} along {_plain(expr.inputs[0])}"
     return _plain(expr)
@@ -121,6 +121,6 @@ def _plain(expr: Expression) -> str:
 
 
 def _bare(text: str) -> str:
-    """Names without their backticks, and powers as people write them."""
+    """Names without backticks, and powers as superscripts."""
     plain = text.replace("``", "\0").replace("`", "").replace("\0", "`")
-    return _POWER.sub(lambda found: found.group(1).translate(_RAISED), plain)
+    return _POWER.sub(lambda match: match.group(1).translate(_RAISED), plain)

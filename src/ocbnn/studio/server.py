@@ -1,4 +1,4 @@
-"""The server: what a page may ask, and nothing else. It computes nothing that waits."""
+"""The server and its routes. Long computations run in other processes."""
 
 import asyncio
 import contextlib
@@ -84,7 +84,7 @@ _DRAWN: TypeAdapter[Any] = TypeAdapter(Drawn)
 
 
 class Studio:
-    """Everything that answers, around one folder of sessions."""
+    """The web application for one folder of sessions."""
 
     def __init__(self, folder: Path, *, most_bytes: int = MOST_BYTES) -> None:
         self.store = Store(folder)
@@ -97,7 +97,7 @@ class Studio:
         self._listening: Counter[str] = Counter()
 
     def app(self, *, hosts: tuple[str, ...], port: int, token: str) -> Guard:
-        """What an ASGI server runs."""
+        """The ASGI application."""
         routes = [
             ("/", "GET", self._start_page),
             ("/s/{id}", "GET", self._work_page),
@@ -121,31 +121,31 @@ class Studio:
             ("/api/sessions/{id}/files/{name}", "GET", self._file),
             ("/s/{rest:path}", "GET", self._no_page),
         ]
-        made = Starlette(
+        starlette = Starlette(
             routes=[
                 Route(path, with_error_responses(handler), methods=[method])
                 for path, method, handler in routes
             ],
             lifespan=self._lifespan,
         )
-        return Guard(made, hosts=hosts, port=port, token=token)
+        return Guard(starlette, hosts=hosts, port=port, token=token)
 
     def end_streams(self) -> None:
-        """Let pages that listen or wait go, so that the server can end."""
+        """End event streams and pending requests, so that the server can stop."""
         self._closing.set()
         self._preview.stop()
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         await run_in_threadpool(self._controller.tidy_up)
-        warming = asyncio.create_task(self._preview.start())
+        warmup = asyncio.create_task(self._preview.start())
         try:
             yield
         finally:
             self.end_streams()
-            warming.cancel()
+            warmup.cancel()
             with contextlib.suppress(asyncio.CancelledError, OcbnnError):
-                await warming
+                await warmup
             await self._fits.close()
             await self._preview.close()
 
@@ -206,7 +206,7 @@ class Studio:
         except StaleError as error:
             state = await run_in_threadpool(self._controller.state, session)
             return JSONResponse({"error": str(error), "state": state}, 409)
-        self._listeners.tell(session.id, "changed", {"revision": revision})
+        self._listeners.publish(session.id, "changed", {"revision": revision})
         return JSONResponse(await run_in_threadpool(self._controller.state, session))
 
     async def _delete(self, request: Request) -> Response:
@@ -261,19 +261,19 @@ class Studio:
     # Functions.
 
     async def _prior(self, request: Request) -> Response:
-        return await self._looked(request, "prior")
+        return await self._functions(request, "prior")
 
     async def _posterior(self, request: Request) -> Response:
-        return await self._looked(request, "posterior")
+        return await self._functions(request, "posterior")
 
-    async def _looked(self, request: Request, kind: str) -> Response:
+    async def _functions(self, request: Request, kind: str) -> Response:
         session = self._session(request)
         view = (await read_model(request, _ViewPayload)).view
         page = request.headers.get("x-page", "")
         try:
             return JSONResponse(await self._controller.look(page, kind, session, view))
         except SupersededError:
-            return JSONResponse({"error": "a newer question was asked"}, 409)
+            return JSONResponse({"error": "a newer request has replaced this one"}, 409)
 
     async def _fit(self, request: Request) -> Response:
         session = self._session(request)
@@ -287,7 +287,7 @@ class Studio:
 
     async def _events(self, request: Request) -> Response:
         session = self._session(request)
-        session.read()  # Once an answer has begun, no error can be told.
+        session.read()  # Errors can no longer be sent once the answer has begun.
         if self._listening[session.id] >= _MOST_LISTENING:
             raise RequestError(
                 f"this study is open in {_MOST_LISTENING} tabs. Close some of them.",
@@ -299,31 +299,31 @@ class Studio:
 
     async def _event_stream(self, session: Session) -> AsyncIterator[str]:
         closing = asyncio.create_task(self._closing.wait())
-        coming = None
+        next_event = None
         self._listening[session.id] += 1
         try:
             with self._listeners.listening(session.id) as queue:
                 yield _event("fit", self._controller.fit_state(session))
                 while not self._closing.is_set():
-                    coming = asyncio.create_task(queue.get())
+                    next_event = asyncio.create_task(queue.get())
                     await asyncio.wait(
-                        {coming, closing},
+                        {next_event, closing},
                         timeout=_HEARTBEAT,
                         return_when=asyncio.FIRST_COMPLETED,
                     )
-                    if not coming.done():
-                        coming.cancel()
+                    if not next_event.done():
+                        next_event.cancel()
                         yield ": still here\n\n"
                         continue
-                    name, data = coming.result()
+                    name, data = next_event.result()
                     if name == "fit":
                         data = self._controller.fit_state(session)
                     yield _event(name, data)
         finally:
             self._listening[session.id] -= 1
             closing.cancel()
-            if coming is not None:
-                coming.cancel()
+            if next_event is not None:
+                next_event.cancel()
 
     async def _file(self, request: Request) -> Response:
         session = self._session(request)
@@ -343,7 +343,7 @@ def _event(name: str, data: Any) -> str:
 
 
 def _shipped(name: str, status: int = 200) -> Response:
-    """A file of the page."""
+    """A static file of the page."""
     suffix = Path(name).suffix
     folder = importlib.resources.files("ocbnn.studio") / "static"
     if suffix not in _TYPES or name not in {path.name for path in folder.iterdir()}:

@@ -1,4 +1,4 @@
-"""A session's table and rules, read and checked while a person still writes."""
+"""A session's table and rules, read and checked while a person is still editing."""
 
 import dataclasses
 import functools
@@ -25,21 +25,21 @@ from ocbnn.tables import Profile, open_table
 
 ALGORITHMS = [AUTO, *PLANS]
 _STUDY = Path("study.toml")
-# Tables kept in memory, most recently used.
+# Number of tables kept in memory.
 _KEPT = 64
 _MOST_SHOWN, _FIRST = 2000, 8
 
 
 @functools.lru_cache(_KEPT)
 def profiles_of(path: Path) -> dict[str, Profile]:
-    """Every column of a table, summed up. A session's table never changes."""
+    """A profile of every column of a table; a session's table never changes."""
     with open_table(path) as table:
         return {name: table.profile(name) for name in table.names}
 
 
 @functools.lru_cache(_KEPT)
 def first_rows(path: Path) -> list[list[str | None]]:
-    """The first rows of a table as they are, with their gaps."""
+    """The first rows of a table as text, with their gaps."""
     with open_table(path) as table:
         columns = [table.texts(name, 0, _FIRST) for name in table.names]
     return [list(row) for row in zip(*columns, strict=True)]
@@ -53,7 +53,7 @@ def _rows(folder: Path, data: str) -> Rows:
 
 
 def rows_of(folder: Path, data: DataChoice) -> Rows:
-    """The rows that a document's choice of columns stands for.
+    """The rows of the columns that a document chooses.
 
     Raises
     ------
@@ -79,22 +79,22 @@ def shown_rows(folder: Path, data: DataChoice) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class CheckedDocument:
-    """What can be said about a document.
+    """A document and the result of checking it.
 
     Attributes
     ----------
     document
-        The same, with its view filled in.
+        The document, with its view filled in.
     rows
-        The table's rows; None where they cannot be read.
+        The table's rows; None if they cannot be read.
     bounds
-        Each rule that means something, by its id.
+        Every valid rule by its id, bound to the table.
     lines
-        What the page says about every rule.
+        What the page shows about every rule.
     problem
-        Why it cannot be fitted; empty when it can.
+        Why the document cannot be fitted; empty if it can.
     choice
-        What `auto` would take, and why.
+        The plan that `auto` chooses, and why.
     """
 
     document: Document
@@ -106,19 +106,19 @@ class CheckedDocument:
 
     @property
     def window(self) -> Viewport | None:
-        """What the document's view shows."""
+        """The document's view, resolved against the table."""
         if self.rows is None:
             return None
         return window(self.document.view, self.rows, tuple(self.bounds.values()))
 
     def active(self) -> tuple[BoundRule, ...]:
-        """The rules that are on and mean something."""
+        """The valid rules that are on."""
         on = [rule.id for rule in self.document.active]
         return tuple(self.bounds[rule_id] for rule_id in on if rule_id in self.bounds)
 
 
 def checked(folder: Path, document: Document) -> CheckedDocument:
-    """Look at all that a document says."""
+    """Check everything in a document."""
     problem, rows = "", None
     try:
         rows = rows_of(folder, document.data)
@@ -127,51 +127,53 @@ def checked(folder: Path, document: Document) -> CheckedDocument:
     schema = None if rows is None else rows.schema
     rules = {rule.id: _rule(rule, schema) for rule in document.rules}
     bounds = {rule_id: rule for rule_id, (rule, _) in rules.items() if rule is not None}
-    seen = None
+    viewport = None
     if rows is not None:
         try:
             view = filled_in(document.view, rows, tuple(bounds.values()))
         except OcbnnError:
-            # The columns have changed under the view.
-            empty = document.view.model_copy(update={"along": [], "output": None})
-            view = filled_in(empty, rows, tuple(bounds.values()))
+            # The view names columns that are no longer used.
+            reset = document.view.model_copy(update={"along": [], "output": None})
+            view = filled_in(reset, rows, tuple(bounds.values()))
         document = document.model_copy(update={"view": view})
-        seen = window(view, rows, tuple(bounds.values()))
-    lines = [_line(rule, *rules[rule.id], seen) for rule in document.rules]
-    made = CheckedDocument(document, rows, bounds, lines, problem)
-    return made if rows is None else _whole(folder, made)
+        viewport = window(view, rows, tuple(bounds.values()))
+    lines = [_line(rule, *rules[rule.id], viewport) for rule in document.rules]
+    checks = CheckedDocument(document, rows, bounds, lines, problem)
+    return checks if rows is None else _with_choice(folder, checks)
 
 
 def study_for(folder: Path, document: Document, *, with_rules: bool = True) -> Study:
-    """The study that a document stands for.
+    """The study that a document describes.
 
     Raises
     ------
     OcbnnError
-        When it says what cannot be.
+        When the document is invalid.
     """
     text = study_text(document, with_rules=with_rules)
     return study_of(Source(_STUDY, text, folder))
 
 
-def _whole(folder: Path, made: CheckedDocument) -> CheckedDocument:
-    """Whether all of it can be fitted, and how."""
-    assert made.rows is not None
-    broken = [line for line in made.lines if line["error"] and line["on"]]
-    if broken:
-        return dataclasses.replace(made, problem="A rule cannot be read; see the list.")
+def _with_choice(folder: Path, checks: CheckedDocument) -> CheckedDocument:
+    """The same checks, with the plan or the problem of the whole study."""
+    assert checks.rows is not None
+    invalid = [line for line in checks.lines if line["error"] and line["on"]]
+    if invalid:
+        return dataclasses.replace(
+            checks, problem="A rule cannot be read; see the list of rules."
+        )
     try:
-        study = study_for(folder, made.document)
-        bounds = bind_rules(list(study.rules), made.rows.schema)
-        clash = find_conflict(bounds, made.rows.X)
+        study = study_for(folder, checks.document)
+        bounds = bind_rules(list(study.rules), checks.rows.schema)
+        clash = find_conflict(bounds, checks.rows.X)
         if clash is not None:
             raise RuleError(clash.message())
-        choice = choice_for(study, made.rows.schema, bounds, len(made.rows.X))
+        choice = choice_for(study, checks.rows.schema, bounds, len(checks.rows.X))
     except OcbnnError as error:
-        return dataclasses.replace(made, problem=message(error, folder))
+        return dataclasses.replace(checks, problem=message(error, folder))
     reason = spelled(choice.reason, on_page)
     sentence = f"{choice.plan.label}: {reason}" if reason else ""
-    return dataclasses.replace(made, choice=sentence)
+    return dataclasses.replace(checks, choice=sentence)
 
 
 def _rule(
@@ -181,8 +183,8 @@ def _rule(
         parsed = parse_rule(rule.text)
         return (None if schema is None else bind(parsed, schema)), None
     except RuleSyntaxError as error:
-        meant = "" if schema is None else meant_column(rule.text, schema)
-        problem = meant or spelled(error.reason, on_page)
+        suggestion = "" if schema is None else meant_column(rule.text, schema)
+        problem = suggestion or spelled(error.reason, on_page)
         return None, {"message": problem, "start": error.at}
     except OcbnnError as error:
         return None, {"message": message(error), "start": None}
@@ -192,12 +194,12 @@ def _line(
     rule: RuleLine,
     bound: BoundRule | None,
     error: dict[str, Any] | None,
-    seen: Viewport | None,
+    viewport: Viewport | None,
 ) -> dict[str, Any]:
     common: dict[str, Any] = {"id": rule.id, "on": rule.on, "error": error}
     if bound is None:
         return common | {"name": "", "words": "", "strict": None, "shape": None}
-    shape = None if seen is None else shape_of(bound, seen)
+    shape = None if viewport is None else shape_of(bound, viewport)
     return common | {
         "name": bound.name,
         "words": in_words(bound.rule),

@@ -1,7 +1,7 @@
-"""Sessions on disk: a folder for each, with all that is needed to go on.
+"""Sessions on disk: one folder each, with everything needed to continue.
 
-Everything is written whole or not at all, at once, so that nothing is lost when the
-server ends. A session's folder is a study: `ocbnn fit study.toml` works in it.
+Every change is written at once and atomically, so nothing is lost when the server
+ends. A session's folder is a study: `ocbnn fit study.toml` works in it.
 """
 
 import dataclasses
@@ -36,14 +36,14 @@ from ocbnn.tables import open_table
 _ID = re.compile(r"[0-9a-f]{12}")
 _NAME = re.compile(r"[^\w.\- ]+")
 _SUFFIXES = (".csv", ".parquet")
-_MOST_NAME = 150  # bytes; file systems take 255, and replacements have longer names
+_MOST_NAME = 150  # bytes; file systems allow 255, and temporary files have longer names
 _PAGE, _FIT = "session.json", "fit.json"
-# What reading a file that was changed from outside may end with.
+# What reading a file that was edited by hand may raise.
 _DAMAGE = (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError)
 
 
 class StaleError(OcbnnError, ValueError):
-    """Another page has changed the session meanwhile."""
+    """Another page has changed the session in the meantime."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,103 +56,103 @@ class Session:
 
     @property
     def study(self) -> Path:
-        """The study file, always as the document says."""
+        """The study file, always in step with the document."""
         return self.folder / "study.toml"
 
     def run(self, which: str) -> Path:
-        """The folder of the last fit with rules, or of that without."""
+        """The folder of the last fit, `with` or `without` rules."""
         return self.folder / which
 
     def coming(self, which: str) -> Path:
-        """The folder of a fit that has not replaced the last one yet."""
+        """The folder of a new fit that has not yet replaced the last one."""
         return self.folder / "coming" / which
 
     def has_come(self, which: str) -> None:
-        """Replace the last fit, if this one was made beside it."""
-        coming, here = self.coming(which), self.run(which)
-        if coming.is_dir():
+        """Replace the last fit by the new one, if there is one."""
+        new, current = self.coming(which), self.run(which)
+        if new.is_dir():
             old = self.folder / "coming" / f"old-{which}"
             shutil.rmtree(old, ignore_errors=True)
-            if here.exists():
-                here.rename(old)
-            coming.rename(here)
+            if current.exists():
+                current.rename(old)
+            new.rename(current)
             shutil.rmtree(old, ignore_errors=True)
 
     def mend(self) -> None:
-        """Put the last fit back, if a process was ended while it replaced that."""
+        """Restore the last fit if a process was killed while replacing it."""
         for which in ("with", "without"):
-            here, old = self.run(which), self.folder / "coming" / f"old-{which}"
-            if old.is_dir() and not here.exists():
-                old.rename(here)
+            current, old = self.run(which), self.folder / "coming" / f"old-{which}"
+            if old.is_dir() and not current.exists():
+                old.rename(current)
 
     @property
     def result(self) -> Path:
-        """What was found by the last fit."""
+        """The file with the last fit's result."""
         return self.folder / "result.json"
 
     def read(self) -> tuple[int, Document]:
-        """The document, and how often it was changed.
+        """The revision number and the document.
 
         Raises
         ------
         DataError
-            When the file was damaged from outside.
+            When the file is damaged.
         """
         try:
             page = json.loads((self.folder / _PAGE).read_text(encoding="utf-8"))
-            _json(page)  # What is no JSON in truth, such as NaN, no page can be told.
+            _json(page)  # Refuse NaN, which is not JSON and cannot be sent to a page.
             return int(page["revision"]), Document.model_validate(page["document"])
         except _DAMAGE:
             raise DataError(
-                f"{self.folder / _PAGE}: this file is damaged. Its study.toml and its "
-                "table may still be whole: `ocbnn studio study.toml` opens them anew."
+                f"{self.folder / _PAGE}: this file is damaged. Its study.toml and "
+                "table may be intact: `ocbnn studio study.toml` opens them again."
             ) from None
 
     def write(self, document: Document, revision: int | None = None) -> int:
-        """Keep a document; `revision` is the one that it was made from.
+        """Save a document; `revision` is the one that it was edited from.
 
         Raises
         ------
         StaleError
-            When there is a later one.
+            When there is a newer one.
         """
         with self.lock:
-            now = 0
+            revision_on_disk = 0
             if (self.folder / _PAGE).exists():
-                now, old = self.read()
+                revision_on_disk, old = self.read()
                 file = old.data.file
                 # A page chooses columns, never files.
-                same = document.data.model_copy(update={"file": file})
-                document = document.model_copy(update={"data": same})
-                if revision is not None and revision != now:
+                data = document.data.model_copy(update={"file": file})
+                document = document.model_copy(update={"data": data})
+                if revision is not None and revision != revision_on_disk:
                     raise StaleError(
-                        "this session was changed in another tab. What is shown now is "
-                        "the newer one; make your last change again."
+                        "this session was changed in another tab. The page now shows "
+                        "the newer version; make your last change again."
                     )
             page = {
-                "revision": now + 1,
+                "revision": revision_on_disk + 1,
                 "changed": datetime.datetime.now(datetime.UTC).isoformat(),
                 "document": document.model_dump(mode="json"),
             }
             replace_file(self.study, study_text(document).encode())
             replace_file(self.folder / _PAGE, _json(page))
-            return now + 1
+            return revision_on_disk + 1
 
     def fit_state(self) -> dict[str, Any]:
-        """How the last fit went."""
+        """The status of the last fit."""
         return _read_json(self.folder / _FIT) or {"state": "none"}
 
     def keep_fit_state(self, state: dict[str, Any]) -> None:
-        """Remember how the fit goes."""
+        """Save the status of the fit."""
         replace_file(self.folder / _FIT, _json(state))
 
     def read_result(self) -> dict[str, Any] | None:
-        """What the last fit found."""
+        """The result of the last fit."""
         return _read_json(self.result)
 
 
 class Store:
-    """All sessions of a folder."""
+    """All sessions in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -164,7 +164,7 @@ class Store:
         self._lock = threading.Lock()
 
     def session(self, name: str) -> Session:
-        """A session by its name in addresses.
+        """The session with this name.
 
         Raises
         ------
@@ -184,20 +184,20 @@ class Store:
         return sorted(sessions, key=lambda session: session["changed"], reverse=True)
 
     def _line(self, name: str) -> dict[str, Any] | None:
-        """What the start page says of a session, if that can be read."""
-        said = _read_json(self.folder / name / _PAGE) or {}
+        """The start page's entry for a session; None if its file cannot be read."""
+        page = _read_json(self.folder / name / _PAGE) or {}
         fit = _read_json(self.folder / name / _FIT) or {}
-        document = said.get("document")
+        document = page.get("document")
         line = {
             "id": name,
             "title": document.get("title") if isinstance(document, dict) else None,
-            "changed": said.get("changed"),
+            "changed": page.get("changed"),
             "fit": fit.get("state", "none"),
         }
         return line if all(map(_is_text, line.values())) else None
 
     def from_table(self, name: str, content: bytes | Path) -> Session:
-        """A session about a table; its last column is to be predicted at first.
+        """Create a session from a table; at first, its last column is the output.
 
         Raises
         ------
@@ -210,9 +210,9 @@ class Store:
                 f"{name}: a table is a .csv or a .parquet file. Save it as one of them."
             )
         if isinstance(content, Path):
-            _look(content, content.parent)
-        with self._made() as session:
-            path = session.folder / _tame(name)
+            _check_readable(content, content.parent)
+        with self._new_folder() as session:
+            path = session.folder / _safe_name(name)
             if isinstance(content, Path):
                 shutil.copyfile(content, path)
             else:
@@ -221,11 +221,11 @@ class Store:
                 data = _first_choice(path, session.study)
             except OcbnnError as error:
                 raise type(error)(message(error, session.folder)) from None
-            session.write(Document(title=_titled(name), data=data))
+            session.write(Document(title=_title_from(name), data=data))
             return session
 
     def from_study(self, path: Path) -> Session:
-        """A session about a study file and its table.
+        """Create a session from a study file and its table.
 
         Raises
         ------
@@ -233,9 +233,9 @@ class Store:
             When one of them cannot be read.
         """
         study = read_study(path)
-        _look(study.table, study.source.folder)
-        with self._made() as session:
-            table = session.folder / _tame(study.table.name)
+        _check_readable(study.table, study.source.folder)
+        with self._new_folder() as session:
+            table = session.folder / _safe_name(study.table.name)
             shutil.copyfile(study.table, table)
             try:
                 document = _document(study, table)
@@ -244,14 +244,14 @@ class Store:
                 key = ".".join(map(str, first["loc"]))
                 raise SettingError(
                     f"{path}: the studio cannot show this study, because of its {key}: "
-                    f"{first['msg']}. `ocbnn fit` may take it all the same."
+                    f"{first['msg']}. `ocbnn fit` may still accept it."
                 ) from None
             session.write(document)
             return session
 
     def from_document(self, document: Document, table: bytes) -> Session:
-        """A session about what is known already."""
-        with self._made() as session:
+        """Create a session from a document and the content of its table."""
+        with self._new_folder() as session:
             replace_file(session.folder / document.data.file, table)
             session.write(document)
             return session
@@ -262,19 +262,19 @@ class Store:
             self._known.pop(session.id, None)
         shutil.rmtree(session.folder)
 
-    def _made(self) -> "_NewFolder":
+    def _new_folder(self) -> "_NewFolder":
         name = secrets.token_hex(6)
         return _NewFolder(Session(name, self.folder / name))
 
 
-def _look(table: Path, home: Path) -> None:
-    # Where it is: once copied, all of it would be the user's own, and be quoted.
+def _check_readable(table: Path, home: Path) -> None:
+    # Checked before it is copied: errors quote only tables in their own folder.
     with open_table(table, home=home):
         pass
 
 
 class _NewFolder:
-    """A new session's folder, gone again when it cannot be filled."""
+    """A new session's folder, deleted again if it cannot be filled."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -289,15 +289,15 @@ class _NewFolder:
 
 
 def _first_choice(table: Path, study: Path) -> DataChoice:
-    """What could be learned from a table; where nothing can, a person chooses.
+    """A first choice of columns; a person chooses if none can be proposed.
 
     Raises
     ------
     OcbnnError
-        When it cannot be read, or there is nothing to choose from.
+        When the table cannot be read, or has a single column.
     """
     try:
-        start = propose(table, study)
+        proposal = propose(table, study)
     except OcbnnError:
         profiles = profiles_of(table)
         if len(profiles) < 2:
@@ -307,17 +307,17 @@ def _first_choice(table: Path, study: Path) -> DataChoice:
         return DataChoice(file=table.name, inputs=[], output=[output], task=task)
     return DataChoice(
         file=table.name,
-        inputs=start.inputs,
-        output=[start.output],
-        task=start.task,  # pyright: ignore
-        categories=start.categories,
-        missing="drop" if start.has_gaps else "refuse",
+        inputs=proposal.inputs,
+        output=[proposal.output],
+        task=proposal.task,  # pyright: ignore
+        categories=proposal.categories,
+        missing="drop" if proposal.has_gaps else "refuse",
     )
 
 
 def _document(study: Study, table: Path) -> Document:
-    said = study.sections
-    data = said.data
+    sections = study.sections
+    data = sections.data
     inputs = data.inputs
     if inputs is None:
         inputs = [name for name in profiles_of(table) if name not in data.output]
@@ -336,21 +336,23 @@ def _document(study: Study, table: Path) -> Document:
             RuleLine(id=f"r{i + 1}", text=str(rule), colour=colours[i % len(colours)])
             for i, rule in enumerate(study.rules)
         ],
-        network=said.network.model_dump(exclude_unset=True),
-        inference=said.inference.model_dump(exclude_unset=True)
-        or {"algorithm": said.inference.algorithm},
-        fit=said.fit.model_dump(exclude_unset=True),
+        network=sections.network.model_dump(exclude_unset=True),
+        inference=sections.inference.model_dump(exclude_unset=True)
+        or {"algorithm": sections.inference.algorithm},
+        fit=sections.fit.model_dump(exclude_unset=True),
     )
 
 
-def _titled(name: str) -> str:
-    """A study's first title: what its table is called."""
-    plain = "".join(one for one in Path(name).stem if one.isprintable())
+def _title_from(name: str) -> str:
+    """A study's first title: the name of its table."""
+    plain = "".join(
+        character for character in Path(name).stem if character.isprintable()
+    )
     return plain[:200] or "table"
 
 
-def _tame(name: str) -> str:
-    """A file's name without anything that leads elsewhere, and of a usual length."""
+def _safe_name(name: str) -> str:
+    """A file's name without path parts or special characters, and not too long."""
     plain = Path(_NAME.sub("_", Path(name).name))
     stem = plain.stem.strip(". ").encode()[:_MOST_NAME].decode(errors="ignore")
     return f"{stem or 'table'}{plain.suffix.lower()}"
@@ -369,5 +371,5 @@ def _read_json(path: Path) -> dict[str, Any] | None:
 
 
 def _is_text(value: Any) -> bool:
-    """Whether this is text that can be sent: JSON can write half a character."""
+    """Whether this is valid text: JSON can encode half a character."""
     return isinstance(value, str) and value == value.encode(errors="replace").decode()

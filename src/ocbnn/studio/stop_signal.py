@@ -1,10 +1,10 @@
-"""Hearing that a fit is to stop, at any moment of its process's life.
+"""Requests to stop a fit, which can arrive at any time in its process's life.
 
-The server says so on the standard input, where it stays until it is read. An interrupt
-would get lost while libraries are loaded, some of which catch whatever is raised. A
-thread listens from the first moment on. As long as nothing is worth waiting for, it
-ends the process by itself, whatever the main thread is doing; later the run is asked to
-stop, and what was drawn is written first.
+The server writes the request to standard input, where it waits until it is read. An
+interrupt could get lost while libraries are imported, since some catch every exception.
+A thread listens from the start. While there is nothing to save, it ends the process
+itself, whatever the main thread is doing; later the run is asked to stop and saves its
+draws first.
 """
 
 import contextlib
@@ -14,65 +14,66 @@ import threading
 import time
 from collections.abc import Callable
 
-# For what was drawn to be saved, when nobody is left who would end this process.
+# Time to save draws when the server is gone and nobody else would end the process.
 _ORPHAN_SECONDS = 5.0
 
 
 class StopSignal:
-    """Whether a person wants the fit to stop.
+    """Whether the fit has been asked to stop.
 
     Attributes
     ----------
-    farewell
-        Called before the process ends by itself.
-    promise
-        Called when it has something to write first.
+    on_exit
+        Called before the process ends itself.
+    on_saving
+        Called when there are draws to save first.
     """
 
     def __init__(
-        self, farewell: Callable[[], None], promise: Callable[[], None]
+        self, on_exit: Callable[[], None], on_saving: Callable[[], None]
     ) -> None:
-        self.farewell, self.promise = farewell, promise
-        self._asked = threading.Event()
-        self._turn = threading.Lock()
-        self._is_worth_waiting = False
+        self.on_exit, self.on_saving = on_exit, on_saving
+        self._requested = threading.Event()
+        self._lock = threading.Lock()
+        self._has_unsaved = False
 
     def listen(self) -> None:
-        """Begin to listen; an interrupt from elsewhere means the same."""
-        begin = lambda what: threading.Thread(target=what, daemon=True).start()
-        signal.signal(signal.SIGINT, lambda *_: begin(self.ask))
-        begin(self._listen)
+        """Start to listen; SIGINT has the same effect."""
+        start = lambda target: threading.Thread(target=target, daemon=True).start()
+        signal.signal(signal.SIGINT, lambda *_: start(self.request))
+        start(self._listen)
 
     @property
-    def is_asked(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether to stop."""
-        return self._asked.is_set()
+        return self._requested.is_set()
 
-    def ask(self) -> None:
-        """Stop: at once, or once what there is has been written."""
-        with self._turn:
-            if not self._is_worth_waiting:
-                self.farewell()
+    def request(self) -> None:
+        """Stop at once, or as soon as the draws are saved."""
+        with self._lock:
+            if not self._has_unsaved:
+                self.on_exit()
                 os._exit(0)
-            self.promise()  # Before the run hears of it, which may end it at once.
-            self._asked.set()
+            # First, because the run may end as soon as it sees the request.
+            self.on_saving()
+            self._requested.set()
 
     def hold(self) -> None:
-        """Say that there is something to keep from now on, which takes a moment."""
-        with self._turn:
-            self._is_worth_waiting = True
+        """From now on there is something to save, which takes a moment."""
+        with self._lock:
+            self._has_unsaved = True
 
-    def let_go(self) -> bool:
-        """Say that it is written; whether to stop now."""
-        with self._turn:
-            self._is_worth_waiting = False
-            return self.is_asked
+    def release(self) -> bool:
+        """Everything is saved; whether to stop now."""
+        with self._lock:
+            self._has_unsaved = False
+            return self.is_requested
 
     def _listen(self) -> None:
         with contextlib.suppress(OSError):
             while os.read(0, 64):
-                self.ask()
+                self.request()
         # The server is gone.
-        self.ask()
+        self.request()
         time.sleep(_ORPHAN_SECONDS)
         os._exit(1)

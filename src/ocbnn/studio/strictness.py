@@ -1,4 +1,4 @@
-"""How strictly a rule is held: what a slider shows of it, and writes into its text."""
+"""How strictly a rule is held: what its slider shows and writes into its text."""
 
 import dataclasses
 from typing import Any
@@ -8,7 +8,7 @@ from ocbnn.rules import BoundRule, parse_rule
 
 
 def strictness_of(bound: BoundRule) -> dict[str, Any] | None:
-    """The setting that says it, its value and its usual one, and words it may be.
+    """The setting behind the slider, its value, its default and the words allowed.
 
     Limits have a strength; expectations a weight; classes a weight, and words.
     """
@@ -20,12 +20,12 @@ def strictness_of(bound: BoundRule) -> dict[str, Any] | None:
 
 
 def with_strength(text: str, strength: float | Held) -> str:
-    """The same rule, held more or less strictly."""
+    """The rule with another strength."""
     rule = parse_rule(text)
     return str(dataclasses.replace(rule, strength=strength))
 
 
 def with_weight(text: str, weight: float | None) -> str:
-    """The same rule, counted more or less often; None for as often as is usual."""
+    """The rule with another weight; None for the default."""
     rule = parse_rule(text)
     return str(dataclasses.replace(rule, weight=weight, strength=DEFAULT_STRENGTH))

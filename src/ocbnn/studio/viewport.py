@@ -1,4 +1,4 @@
-"""What a view shows: rows of inputs along one column or two, and its limits."""
+"""A view resolved against a table: rows of inputs along one or two columns."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ from ocbnn.studio.document import View
 
 Limits = tuple[float, float]
 
-_LEAST = 1e-100  # What is narrower is nothing to look at.
+_LEAST = 1e-100  # Narrower ranges are ignored.
 
 _CURVE, _MAP = 161, 41
-# How far a first view looks beyond the data, as a share of their range.
+# How far the first view extends beyond the data, as a share of their range.
 _BESIDE, _ABOVE = 0.2, 0.5
-# Rules' regions are shown as well, unless they are so many ranges away.
+# The first view includes the regions of rules that are at most this many ranges away.
 _FAR = 3.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Viewport:
-    """A view of a table, with nothing left open.
+    """A view of a table in which every choice is made.
 
     Attributes
     ----------
@@ -35,14 +35,14 @@ class Viewport:
     shown
         Positions of one or two inputs.
     axes
-        The values of each that are looked at.
+        The grid of each shown input.
     at
-        Where every input is held that is not shown.
+        The values at which the other inputs are held.
     output
         Position of the output.
     limits
-        The least and greatest value of the output; of a map, of its second
-        input.
+        The least and greatest value of the vertical axis: the output or, on a map, the
+        second input.
     """
 
     schema: Schema
@@ -59,12 +59,12 @@ class Viewport:
 
     @property
     def xlim(self) -> Limits:
-        """How far the first input is shown."""
+        """The range of the first input."""
         return float(self.axes[0][0]), float(self.axes[0][-1])
 
     @property
     def inputs(self) -> Float[np.ndarray, "rows inputs"]:
-        """Rows of inputs; of a map, all of one value of its second input together."""
+        """Rows of inputs; on a map, the first input varies fastest."""
         values = np.meshgrid(*self.axes)
         X = np.repeat(self.at[None], values[0].size, axis=0)
         for index, column in zip(self.shown, values, strict=True):
@@ -73,12 +73,12 @@ class Viewport:
 
 
 def window(view: View, rows: Rows, rules: Sequence[BoundRule] = ()) -> Viewport:
-    """Look at a table as a view says; what it leaves open is chosen.
+    """Resolve a view against a table; what the view leaves open is chosen.
 
     Raises
     ------
     SettingError
-        When it names a column that is not there.
+        When it names a missing column.
     """
     schema = rows.schema
     # A category has no order to look along.
@@ -107,21 +107,23 @@ def window(view: View, rows: Rows, rules: Sequence[BoundRule] = ()) -> Viewport:
 
 
 def filled_in(view: View, rows: Rows, rules: Sequence[BoundRule] = ()) -> View:
-    """The same view with everything said that it leaves open."""
-    seen = window(view, rows, rules)
-    inputs, ranges = seen.schema.inputs, dict(view.ranges)
-    for index, axis in zip(seen.shown, seen.axes, strict=True):
+    """The same view with everything filled in that it leaves open."""
+    viewport = window(view, rows, rules)
+    inputs, ranges = viewport.schema.inputs, dict(view.ranges)
+    for index, axis in zip(viewport.shown, viewport.axes, strict=True):
         ranges[inputs[index]] = (float(axis[0]), float(axis[-1]))
-    ranges[seen.schema.outputs[seen.output]] = _output_limits(view, rows, seen.output)
+    ranges[viewport.schema.outputs[viewport.output]] = _output_limits(
+        view, rows, viewport.output
+    )
     held = {
         name: float(value)
-        for place, (name, value) in enumerate(zip(inputs, seen.at, strict=True))
-        if place not in seen.shown
+        for place, (name, value) in enumerate(zip(inputs, viewport.at, strict=True))
+        if place not in viewport.shown
     }
     return View(
-        along=[inputs[index] for index in seen.shown],
+        along=[inputs[index] for index in viewport.shown],
         at=held,
-        output=seen.schema.outputs[seen.output],
+        output=viewport.schema.outputs[viewport.output],
         ranges=ranges,
     )
 
@@ -130,16 +132,17 @@ def _place(name: str, names: Sequence[str], kind: str) -> int:
     if name in names:
         return names.index(name)
     raise SettingError(
-        f"the view shows {name!r}, which is no {kind}. Choose one of {listing(names)}."
+        f"the view shows {name!r}, which is not an {kind}. Choose one of "
+        f"{listing(names)}."
     )
 
 
 def _input_limits(
     view: View, rows: Rows, rules: Sequence[BoundRule], index: int
 ) -> Limits:
-    asked = view.ranges.get(rows.schema.inputs[index])
-    if asked is not None and asked[1] - asked[0] > _LEAST:
-        return asked
+    requested = view.ranges.get(rows.schema.inputs[index])
+    if requested is not None and requested[1] - requested[0] > _LEAST:
+        return requested
     column = rows.X[:, index]
     low, high = float(column.min()), float(column.max())
     size = high - low or 1.0
@@ -152,9 +155,9 @@ def _input_limits(
 def _output_limits(view: View, rows: Rows, output: int) -> Limits:
     if rows.schema.classes is not None:
         return 0.0, 1.0
-    asked = view.ranges.get(rows.schema.outputs[output])
-    if asked is not None and asked[1] - asked[0] > _LEAST:
-        return asked
+    requested = view.ranges.get(rows.schema.outputs[output])
+    if requested is not None and requested[1] - requested[0] > _LEAST:
+        return requested
     column = rows.y[:, output].astype(float)
     low, high = float(column.min()), float(column.max())
     size = high - low or 1.0

@@ -1,9 +1,9 @@
 """One fit in a process of its own: with the rules, then without them, then proofs.
 
-Started by the server as `python -m ocbnn.studio.worker FOLDER`. It tells of its
-progress, and writes what it finds to the session's folder. It can be told to stop at
-any moment: what was drawn until then is kept. What was found before is there until
-something new is. Nothing heavy is loaded before it listens.
+Started by the server as `python -m ocbnn.studio.worker FOLDER`. It reports progress and
+writes results to the session's folder. It can be stopped at any time and keeps its
+draws; earlier results stay until there are new ones. Nothing heavy is imported before
+it listens for the request to stop.
 """
 
 import argparse
@@ -25,27 +25,27 @@ from ocbnn.studio.worker_messages import (
 
 
 def main() -> int:
-    """Fit, and say how it went; the exit code is 0 unless something broke."""
+    """Fit and report the outcome; expected errors are reported with exit code 0."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--run", default="")
     options = parser.parse_args()
     reserve_stdout()
-    farewell = lambda message: send_event("end", state="stopped", message=message)
+    report_stopped = lambda message: send_event("end", state="stopped", message=message)
     stop = StopSignal(
-        farewell=lambda: farewell(stopped_early(options.folder)),
-        promise=lambda: send_event("keeping"),
+        on_exit=lambda: report_stopped(stopped_early(options.folder)),
+        on_saving=lambda: send_event("keeping"),
     )
     stop.listen()
     keep_compiled()
     try:
         warnings.simplefilter("ignore")
         state = _run(options.folder, options.run, stop, quick=options.quick)
-        stop.hold()  # Nothing is left that could be stopped.
+        stop.hold()  # The fit is complete and can no longer be stopped.
         send_event("end", state=state, message="")
     except KeyboardInterrupt:
-        farewell(stopped_early(options.folder))
+        report_stopped(stopped_early(options.folder))
     except OcbnnError as error:
         send_event("end", state="failed", message=message(error, options.folder))
     return 0
@@ -67,8 +67,8 @@ def _run(folder: Path, run: str, stop: StopSignal, *, quick: bool) -> str:
     result |= {"document": document.model_dump(mode="json"), "without": None}
     result |= {"conflicts": "", "certificates": [], "report": ""}
 
-    def keep(**more: Any) -> None:
-        result.update(more)
+    def save(**parts: Any) -> None:
+        result.update(parts)
         replace_file(session.result, to_json(result).encode())
         send_event("result")
 
@@ -77,27 +77,32 @@ def _run(folder: Path, run: str, stop: StopSignal, *, quick: bool) -> str:
     rules = bool(document.active)
     stage = "fitting with your rules" if rules else "fitting; there are no rules"
     fitted = _fit(session.study, session, document, "with", stage, quick, stop)
-    keep(**{"with": fitted, "report": fitted.pop("text"), "rows": fitted.pop("rows")})
-    stop.farewell = lambda: send_event("end", state="stopped", message="")
-    if stop.let_go():
+    save(**{"with": fitted, "report": fitted.pop("text"), "rows": fitted.pop("rows")})
+    stop.on_exit = lambda: send_event("end", state="stopped", message="")
+    if stop.release():
         return "stopped"
     if not rules:
         return "done"
     stage = "fitting without rules, to compare"
     try:
-        other = _fit(bare, session, document, "without", stage, quick, stop)
+        without = _fit(bare, session, document, "without", stage, quick, stop)
     except KeyboardInterrupt:
         return "stopped"
-    other.pop("text"), other.pop("rows")
-    other["rules"] = broken_without(session)
-    keep(without=other)
-    if stop.let_go():
+    without.pop("text"), without.pop("rows")
+    without["rules"] = broken_without(session)
+    save(without=without)
+    if stop.release():
         return "stopped"
-    for word, look in (("conflicts", conflicts), ("certificates", certificates)):
+    for key, analysis in (("conflicts", conflicts), ("certificates", certificates)):
         send_event(
-            "progress", stage=look.__doc__, note="", share=None, rate=None, left=None
+            "progress",
+            stage=analysis.__doc__,
+            note="",
+            share=None,
+            rate=None,
+            left=None,
         )
-        keep(**{word: look(session)})
+        save(**{key: analysis(session)})
     return "done"
 
 
@@ -117,18 +122,20 @@ def _fit(
     from ocbnn.studio.session_data import checked  # noqa: PLC0415
     from ocbnn.studio.worker_reporter import WorkerReporter  # noqa: PLC0415
 
-    seen = checked(session.folder, document).window
+    viewport = checked(session.folder, document).window
     look = None
-    if seen is not None:
-        look = lambda predictive: summarize(predictive.functions(seen.inputs), seen)
-    # The last fit is gone on with if it is the same; else it stays until this one has
-    # something to show.
-    here = RunFolder(session.run(which))
-    is_same = here.is_one and here.study.read_bytes() == study.read_bytes()
-    is_same = is_same and here.run().quick == quick
+    if viewport is not None:
+        look = lambda predictive: summarize(
+            predictive.functions(viewport.inputs), viewport
+        )
+    # The same study continues its last fit. Another one leaves the last fit in place
+    # until there is something new to show.
+    run_folder = RunFolder(session.run(which))
+    is_same = run_folder.is_one and run_folder.study.read_bytes() == study.read_bytes()
+    is_same = is_same and run_folder.run().quick == quick
     outcome = fit_study(
         study,
-        here.path if is_same else session.coming(which),
+        run_folder.path if is_same else session.coming(which),
         quick=quick,
         force=True,
         progress=WorkerReporter(stage, which, look, stop),

@@ -1,6 +1,6 @@
-"""What a process says to the server: one JSON object a line, on its standard output.
+"""Messages of a process to the server: one JSON object per line, on standard output.
 
-Nothing heavy is loaded here: a process must be able to speak before anything else.
+Nothing heavy is imported here, because a process must be able to report at once.
 """
 
 import contextlib
@@ -14,51 +14,51 @@ from typing import Any
 from ocbnn.core.plain import plain
 
 NOTHING_DRAWN = "Stopped before anything was drawn."
-_speaking = threading.Lock()
-_voice = 1  # the descriptor that the server listens to
+_lock = threading.Lock()
+_descriptor = 1  # the server reads this one
 
 
 def reserve_stdout() -> None:
-    """Keep what libraries print apart: it goes where errors go, from now on."""
-    global _voice  # noqa: PLW0603 (a process has one standard output)
+    """Reserve standard output for messages; libraries print to standard error."""
+    global _descriptor  # noqa: PLW0603 (a process has one standard output)
     sys.stdout.flush()
-    _voice = os.dup(1)
+    _descriptor = os.dup(1)
     os.dup2(2, 1)
 
 
 def send_event(event: str, **content: Any) -> None:
-    """Say something; when the server is gone, nobody hears it."""
+    """Send an event; it is lost if the server is gone."""
     send({"event": event, **content})
 
 
 def send(message: dict[str, Any]) -> None:
-    """Say something of any form."""
-    left = memoryview(to_json(message).encode() + b"\n")
-    with _speaking, contextlib.suppress(OSError):
-        while left:
-            left = left[os.write(_voice, left) :]
+    """Send a message."""
+    remaining = memoryview(to_json(message).encode() + b"\n")
+    with _lock, contextlib.suppress(OSError):
+        while remaining:
+            remaining = remaining[os.write(_descriptor, remaining) :]
 
 
 def to_json(value: Any) -> str:
-    """The same as JSON, in which a number that is none is null."""
+    """A value as JSON; numbers that are not finite become null."""
     try:
         return json.dumps(value, allow_nan=False)
     except ValueError:
         return json.dumps(plain(value), allow_nan=False)
 
 
-def stopped_early(session: Path, early: str = NOTHING_DRAWN) -> str:
-    """What a person hears who stopped a fit too early, and what there is instead."""
-    sentences = [early]
+def stopped_early(session: Path, first: str = NOTHING_DRAWN) -> str:
+    """The message when a fit is stopped too early, and what is shown instead."""
+    sentences = [first]
     if _is_saved(session):
-        sentences.append("Fit goes on from there.")
+        sentences.append("Fit continues from there.")
     if (session / "result.json").exists():
-        sentences.append("What is shown is the fit before, which is kept.")
+        sentences.append("The previous fit is kept and shown.")
     return " ".join(sentences)
 
 
 def _is_saved(session: Path) -> bool:
-    """Whether something of this very fit was saved."""
+    """Whether a checkpoint of this very fit was saved."""
     try:
         text = (session / "study.toml").read_bytes()
         return any(

@@ -1,4 +1,4 @@
-"""A reporter that tells the server of a run, and hears when it is to stop."""
+"""A reporter that sends a run's progress to the server, and knows when to stop."""
 
 import threading
 import time
@@ -23,16 +23,16 @@ Look = Callable[[Predictive], dict[str, Any]]
 
 
 class WorkerReporter:
-    """Reports a run's progress, and shows its draws as they come.
+    """Reports a run's progress, and sends summaries of its draws as they arrive.
 
     Attributes
     ----------
     stage
-        What is being done, in words.
+        The current stage, in words.
     look
-        Makes a picture of draws; None to show nothing.
+        Summarizes draws for the plot; None to show nothing.
     stop
-        Whether a person wants it to stop.
+        Whether the run has been asked to stop.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class WorkerReporter:
         self._lock = threading.Lock()
         self._kept: list[Any] = []
         self._estimate = ProgressEstimate()
-        self._reported = self._looked = time.monotonic()
+        self._reported = self._summarized = time.monotonic()
 
     def __enter__(self) -> ProgressReporter:
         return self
@@ -52,36 +52,36 @@ class WorkerReporter:
         return None
 
     def begin(self, label: str, total: int | None) -> None:
-        """A run starts."""
+        """Report the start of a run."""
         self._estimate = ProgressEstimate(total)
-        self._say(f"{label}: compiling")
+        self._send_progress(f"{label}: compiling")
 
     def resume(self, count: int, note: str) -> None:
-        """Some of it was done before."""
+        """Report what an earlier run has done."""
         self._estimate.resume(count)
-        self._say(note)
+        self._send_progress(note)
 
     def advance(self, count: int, note: str) -> None:
-        """Some more moves are done, and are worth saving."""
+        """Report further moves, which are worth saving from now on."""
         self._stop.hold()
         with self._lock:
             self._estimate.advance(count)
             now = time.monotonic()
             if now - self._reported >= _PROGRESS_SECONDS:
                 self._reported = now
-                self._say(note)
+                self._send_progress(note)
 
     def finish(self, note: str) -> None:
-        """The run is over, and what it found can be written."""
+        """Report the end of a run, whose result can be written."""
         self._stop.hold()
-        self._say(note)
+        self._send_progress(note)
 
     def is_stopping(self) -> bool:
-        """Whether the run is to end with what it has."""
-        return self._stop.is_asked
+        """Whether the run should end with the draws it has."""
+        return self._stop.is_requested
 
     def see(self, target: Any, positions: Any) -> None:
-        """Draws have come."""
+        """Send a summary of the latest draws."""
         if self._look is None or not isinstance(target, Target):
             return
         flat = jax.tree.map(lambda a: np.reshape(a, (-1, *a.shape[3:])), positions)
@@ -89,15 +89,21 @@ class WorkerReporter:
         with self._lock:
             self._kept = [flat] if is_population else [*self._kept[-200:], flat]
             now = time.monotonic()
-            if now - self._looked < _LOOK_SECONDS:
+            if now - self._summarized < _LOOK_SECONDS:
                 return
-            self._looked = now
+            self._summarized = now
             kept = list(self._kept)
         joined = jax.tree.map(lambda *a: np.concatenate(a)[-_MOST_DRAWS:], *kept)
         predictive = Predictive.of(target, Model(*joined))
         send_event("bands", which=self._which, **self._look(predictive))
 
-    def _say(self, note: str) -> None:
+    def _send_progress(self, note: str) -> None:
         estimate = self._estimate
-        far = {"share": estimate.share, "rate": estimate.rate, "left": estimate.left}
-        send_event("progress", stage=self.stage, note=spelled(note, on_page), **far)
+        progress = {
+            "share": estimate.share,
+            "rate": estimate.rate,
+            "left": estimate.left,
+        }
+        send_event(
+            "progress", stage=self.stage, note=spelled(note, on_page), **progress
+        )

@@ -1,7 +1,7 @@
-"""A DuckDB database that lives for one job: bounded memory, errors as sentences.
+"""A DuckDB database for one job, with bounded memory and errors as sentences.
 
-It can read the files that it was opened for, write those, and do nothing else: no other
-file, no network, no extension, and no way to change that.
+It can access only the files that it was opened for: no other file, no network, no
+extension, and no way to change that.
 """
 
 import dataclasses
@@ -26,18 +26,17 @@ _FIELDS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
 @dataclasses.dataclass(frozen=True)
 class Database:
-    """A connection, and what it calls the files that it may read.
+    """A connection, and its names of the files that it may read.
 
     Attributes
     ----------
     connection
         The connection.
     folder
-        Where it keeps what it works on.
+        The folder of its working files.
     names
-        A name for each file. DuckDB takes names for patterns, partitions and
-        addresses: `[ab].csv` would be `a.csv`. So it is given links, whose names
-        say nothing.
+        A link for each file. DuckDB reads names as patterns, partitions and
+        addresses (`[ab].csv` would match `a.csv`), so the links have plain names.
     """
 
     connection: "DuckDBPyConnection"
@@ -54,17 +53,17 @@ def database(
     writing: Path | None = None,
     in_order: bool = False,
 ) -> Iterator[Database]:
-    """A database in a folder of its own, gone afterwards.
+    """Open a database in a temporary folder.
 
-    What does not fit into `memory` is spilled to disk: into `beside`, or where the
-    system keeps temporary files. `reading` are the files that it may read and that
-    errors may speak of, `writing` the one that it may write. `in_order` keeps rows in
-    the order of their file, which takes more memory.
+    What does not fit into `memory` is spilled to disk: into `beside`, or into the
+    system's temporary folder. `reading` are the files that it may read and that errors
+    may name, `writing` the one that it may write. `in_order` keeps rows in the order of
+    their file, which takes more memory.
 
     Raises
     ------
     SettingError
-        When `memory` is no amount of memory.
+        When `memory` is not an amount of memory.
     DataError
         When DuckDB cannot do the work.
     """
@@ -88,21 +87,21 @@ def database(
             )
         except duckdb.Error as error:
             raise SettingError(
-                f"memory={memory!r} is no amount of memory: write 2GB or 800MB, say."
+                f"memory={memory!r} is not an amount of memory. Write 2GB, for example."
             ) from error
         with connection:
-            # DuckDB may write a bar of its own to stdout, among our results.
+            # DuckDB may write a progress bar to stdout, among our results.
             connection.execute("SET enable_progress_bar = false")
             _confine(connection, [*names.values(), *([str(writing)] * bool(writing))])
             try:
                 yield Database(connection, Path(scratch), names)
             except duckdb.OutOfMemoryException as error:
                 raise DataError(
-                    f"{memory} of memory are not enough: allow 4GB, say, or free some "
-                    f"disk for what is spilled. DuckDB says: {_gist(error)}"
+                    f"{memory} of memory are not enough: allow 4GB, for example, or "
+                    f"free disk space for spilling. DuckDB says: {_reason(error)}"
                 ) from error
             except duckdb.Error as error:
-                raise DataError(_said(error, names)) from None
+                raise DataError(_sentence(error, names)) from None
 
 
 def run(
@@ -113,9 +112,9 @@ def run(
 ) -> None:
     """Run statements so that Ctrl-C ends them at once.
 
-    DuckDB itself hears of Ctrl-C only when the statement is over, which may be many
-    minutes. So it works in a thread, while the main one listens, and calls `meanwhile`
-    again and again, whose error ends the statements too.
+    DuckDB reacts to Ctrl-C only after the statement, which may take many minutes. So
+    it runs in a thread, while the main thread calls `meanwhile` repeatedly; an error
+    raised there ends the statements, too.
     """
     with ThreadPoolExecutor(max_workers=1) as worker:
         job = worker.submit(connection.execute, text, values)
@@ -130,7 +129,7 @@ def run(
 
 
 def _end(connection: "DuckDBPyConnection", job: "Future[Any]") -> None:
-    # Said once, it is not heard by a statement that has not begun.
+    # Repeated, because a statement that has not started ignores an interrupt.
     while not job.done():
         connection.interrupt()
         time.sleep(_TICK)
@@ -151,16 +150,16 @@ def _ends(path: Path, ending: str) -> bool:
 
 
 def _confine(connection: "DuckDBPyConnection", files: list[str]) -> None:
-    """Let a connection see these files only, now and for good."""
-    spelled = ", ".join(literal(file) for file in files)
+    """Restrict a connection to these files permanently."""
+    paths = ", ".join(literal(file) for file in files)
     connection.execute("SET python_enable_replacements = false")
-    connection.execute(f"SET allowed_paths = [{spelled}]")
+    connection.execute(f"SET allowed_paths = [{paths}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
 
 def literal(text: object) -> str:
-    """A text of SQL.
+    """A string literal in SQL.
 
     >>> literal("it's")
     "'it''s'"
@@ -170,57 +169,59 @@ def literal(text: object) -> str:
 
 @contextmanager
 def blaming(path: Path, name: str) -> Iterator[None]:
-    """What DuckDB finds wrong in here is wrong with this file.
+    """Report DuckDB's errors in this context as errors of the file.
 
     Raises
     ------
     DataError
-        In words that quote nothing of what is in it.
+        Without quoting the file's content.
     """
     import duckdb  # noqa: PLC0415 (loaded only where tables are read)
 
     try:
         yield
     except duckdb.OutOfMemoryException:
-        raise  # Which is not the file's fault.
+        raise  # This is not the file's fault.
     except duckdb.Error as error:
         raise DataError(_blamed(error, path, name)) from None
 
 
 def _blamed(error: Exception, path: Path, name: str) -> str:
     if csv := _CSV.search(str(error)):
-        return f"{path}, line {csv[1]}: this is no readable table. {_hint(str(error))}"
+        return (
+            f"{path}, line {csv[1]}: this is not a readable table. {_hint(str(error))}"
+        )
     if "reached an invalid state" in str(error):
         return (
-            f"{path}: its line ends are mixed, some as Windows writes them (CR LF) and "
-            "some not. Save it with one kind."
+            f"{path}: its line ends are mixed, some CR LF and some not. Save it with "
+            "one kind."
         )
-    gist = _gist(error).replace(name, path.name)
-    return f"{path}: this is no readable table. DuckDB says: {gist}"
+    reason = _reason(error).replace(name, path.name)
+    return f"{path}: this is not a readable table. DuckDB says: {reason}"
 
 
-def _said(error: Exception, names: dict[Path, str]) -> str:
+def _sentence(error: Exception, names: dict[Path, str]) -> str:
     for path, name in names.items():
         if name in str(error):
             return _blamed(error, path, name)
-    return f"DuckDB could not finish: {_gist(error)}"
+    return f"DuckDB could not finish: {_reason(error)}"
 
 
 def _hint(text: str) -> str:
     if "not utf-8 encoded" in text:
-        return "It is no text in UTF-8: save it so."
-    # The last one is DuckDB's own: those before it may stand in the line it quotes.
+        return "It is not UTF-8 text: save it as UTF-8."
+    # The last match is DuckDB's own; earlier ones may be in the line that it quotes.
     if counts := _FIELDS.findall(text):
         expected, count = counts[-1]
         return (
             f"The first line names {expected} column{'s' * (expected != '1')}, and "
-            f"this one has {count} field{'s' * (count != '1')}: as many are needed on "
+            f"this one has {count} field{'s' * (count != '1')}: write {expected} on "
             "every line."
         )
     if "unterminated quote" in text:
         return (
-            "A quotation mark is opened and not closed, or text follows the closing "
-            "one: write it twice where it is part of a value."
+            "A quotation mark is not closed, or text follows the closing "
+            "one: write it twice if it is part of a value."
         )
     if "Maximum line size" in text:
         return "The line is longer than two million characters."
@@ -230,7 +231,7 @@ def _hint(text: str) -> str:
     )
 
 
-def _gist(error: Exception) -> str:
-    """What went wrong, without the settings and advice that follow it."""
+def _reason(error: Exception) -> str:
+    """DuckDB's error, without the settings and advice that follow it."""
     first = str(error).partition("\n\n")[0].partition("\nPossible")[0]
     return "; ".join(line.strip() for line in first.splitlines() if line.strip())[:300]

@@ -1,8 +1,7 @@
-"""Files that are small and unpack to more than a machine can hold.
+"""Protection against small files that unpack to more than a machine can hold.
 
-A gzip file may hold a thousand times its size, and a Parquet file any number of rows
-that are alike. So how much larger a table may grow has a limit, which people who mean
-it can raise.
+A gzip file can hold a thousand times its size, and a Parquet file any number of equal
+rows. So the growth of a table is limited; users can raise the limit.
 """
 
 import itertools
@@ -18,16 +17,16 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 VARIABLE = "OCBNN_UNPACK"
-# How many times its size a file may unpack to; tables of numbers do about three times.
+# How many times its size a file may unpack to; tables of numbers need about three.
 _RATIO = 100
-# Small tables may be as repetitive as they like.
+# No limit applies below these sizes.
 _FREE_BYTES, _FREE_CELLS, _FREE_SPACE = 50_000_000, 10_000_000, 2_000_000_000
-# Text is kept as it is, row by row, however often it comes.
+# Text is stored row by row, even if it is repeated.
 _FREE_TEXT = 500_000_000
 _CHUNK, _TURNS = 2**18, 32
 # No gzip file unpacks to more than 1032 times its size.
 _ENOUGH_FOR_GZIP = 1100
-_GZIP = 31  # What zlib calls a gzip file.
+_GZIP = 31  # zlib's code for gzip files
 
 
 def most_unpacked() -> int:
@@ -36,50 +35,50 @@ def most_unpacked() -> int:
     Raises
     ------
     SettingError
-        When the environment says what is no such number.
+        When the environment variable is not such a number.
     """
     text = os.environ.get(VARIABLE, str(_RATIO))
     if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text)):
         raise SettingError(
             f"{VARIABLE}={text[:40]!r}: this is how many times its size a packed table "
-            f"may unpack to. Write {VARIABLE}=1000, say."
+            f"may unpack to. Write {VARIABLE}=1000, for example."
         )
     return int(text)
 
 
 class DecompressionWatch:
-    """What looks at a table while it is read, and once more when it was.
+    """Checks a table while it is read, and once more afterwards.
 
-    Both raise DataError when a compressed file unpacks to too much, or what was read of
-    it fills the disk.
+    Both methods raise DataError when a compressed file unpacks to too much, or its rows
+    fill the disk.
     """
 
     def __init__(self, path: Path, scratch: Path) -> None:
         self._path, self._scratch, self._ratio = path, scratch, most_unpacked()
         is_packed = path.name.lower().endswith(".gz")
-        self._counting = _unpacked(path, self._ratio) if is_packed else iter(())
+        self._counter = _unpacked(path, self._ratio) if is_packed else iter(())
 
     def look(self) -> None:
-        """Look for some tenths of a second."""
-        next(self._counting, None)
+        """Check for some tenths of a second."""
+        next(self._counter, None)
         size = _size(self._path)
         most = max(_FREE_SPACE, self._ratio * size)
-        if _taken(self._scratch) > most:
+        if _disk_usage(self._scratch) > most:
             raise DataError(
-                f"{self._path}: its {_bytes(size)} fill more than {_bytes(most)} of "
-                f"disk when they are read. {_raised(self._ratio, 10 * most / size)}"
+                f"{self._path}: reading its {_bytes(size)} takes more than "
+                f"{_bytes(most)} of disk. {_advice(self._ratio, 10 * most / size)}"
             )
 
     def finish(self) -> None:
-        """Look at what is left."""
-        for _ in self._counting:
+        """Check the rest of the file."""
+        for _ in self._counter:
             pass
 
 
 def check_cells(
     connection: "DuckDBPyConnection", path: Path, name: str, columns: int
 ) -> None:
-    """Refuse a Parquet file that says it holds far more rows than its size explains.
+    """Refuse a Parquet file that claims far more rows than its size explains.
 
     Raises
     ------
@@ -97,8 +96,8 @@ def check_cells(
     if rows * columns > max(_FREE_CELLS, ratio * size):
         raise DataError(
             f"{path}: its {_bytes(size)} hold {rows:,} rows of {columns} columns, more "
-            f"than {ratio} values a byte, which no table of measurements does. "
-            f"{_raised(ratio, rows * columns / size)}"
+            f"than {ratio} values per byte, unlike any table of measurements. "
+            f"{_advice(ratio, rows * columns / size)}"
         )
 
 
@@ -110,7 +109,7 @@ def check_text(
     Raises
     ------
     DataError
-        When they are.
+        When there is too much.
     """
     extremes = connection.execute(
         "SELECT max(num_values * total_uncompressed_size), sum(total_uncompressed_size)"
@@ -120,8 +119,8 @@ def check_text(
     size, ratio = _size(path), most_unpacked()
     highest, length = ((extreme or 0) for extreme in extremes or (0, 0))
     most = max(_FREE_TEXT, ratio * size)
-    # What comes again is in the file only once, so that its sizes say little. Unless
-    # they are beyond all measure, letters are counted, which keeps nothing.
+    # Repeated text is stored once, so the sizes in the metadata say little. Unless they
+    # are extreme, characters are counted, which needs no memory.
     if highest > most and length <= 10 * most:
         quoted = [f'strlen("{c.replace(chr(34), chr(34) * 2)}")' for c in columns]
         total = " + ".join(f"coalesce(sum({name}), 0)" for name in quoted) or "0"
@@ -133,32 +132,36 @@ def check_text(
     if length > most:
         raise DataError(
             f"{path}: its {_bytes(size)} hold {_bytes(length)} of text, more than "
-            f"{_bytes(most)}, the most that is read of it. "
-            # What is kept beside the text takes room, too.
-            f"{_raised(ratio, 1.2 * length / size)}"
+            f"{_bytes(most)}, the limit for it. "
+            # Other columns take space, too.
+            f"{_advice(ratio, 1.2 * length / size)}"
         )
 
 
 def _unpacked(path: Path, ratio: int) -> Iterator[None]:
-    """Unpack a file step by step, keeping nothing, and count what comes out."""
+    """Unpack a file step by step, and count its bytes without keeping them."""
     size, count = _size(path), 0
     most = max(_FREE_BYTES, ratio * size)
     with path.open("rb") as file:
-        machine = zlib.decompressobj(_GZIP)
+        decompressor = zlib.decompressobj(_GZIP)
         for turn in itertools.count(1):
-            packed = machine.unconsumed_tail or machine.unused_data or file.read(_CHUNK)
+            packed = (
+                decompressor.unconsumed_tail
+                or decompressor.unused_data
+                or file.read(_CHUNK)
+            )
             if not packed:
                 return
-            if machine.eof:  # A file may be several, one after the other.
-                machine = zlib.decompressobj(_GZIP)
+            if decompressor.eof:  # A file may be several gzip streams in sequence.
+                decompressor = zlib.decompressobj(_GZIP)
             try:
-                count += len(machine.decompress(packed, 16 * _CHUNK))
+                count += len(decompressor.decompress(packed, 16 * _CHUNK))
             except zlib.error:
-                return  # DuckDB reads it too, and says what is wrong.
+                return  # DuckDB reads it, too, and reports the error.
             if count > most:
                 raise DataError(
                     f"{path}: its {_bytes(size)} unpack to more than {_bytes(most)}, "
-                    f"the most that is read of it ({ratio} times its size, or "
+                    f"the limit for it ({ratio} times its size, or "
                     f"{_bytes(_FREE_BYTES)}). Unpack it yourself if you trust it, or "
                     f"set {VARIABLE}={_ENOUGH_FOR_GZIP}."
                 )
@@ -166,11 +169,11 @@ def _unpacked(path: Path, ratio: int) -> Iterator[None]:
                 yield
 
 
-def _taken(folder: Path) -> int:
+def _disk_usage(folder: Path) -> int:
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:
-            # Files come and go while DuckDB works.
+            # DuckDB creates and deletes files meanwhile.
             try:
                 total += (Path(root) / name).stat().st_size
             except OSError:
@@ -182,12 +185,12 @@ def _size(path: Path) -> int:
     return max(1, path.stat().st_size)
 
 
-def _raised(ratio: int, needed: float) -> str:
-    return f"If you mean it, set {VARIABLE}={max(10 * ratio, int(needed) + 1)}."
+def _advice(ratio: int, needed: float) -> str:
+    return f"If you trust it, set {VARIABLE}={max(10 * ratio, int(needed) + 1)}."
 
 
 def _bytes(count: float) -> str:
-    """An amount in words.
+    """A size with its unit.
 
     >>> _bytes(1300), _bytes(300_000), _bytes(50_000_000), _bytes(2e9)
     ('1.3 kB', '0.3 MB', '50 MB', '2 GB')

@@ -1,4 +1,4 @@
-"""What is in a column: numbers or words, how many are missing, and their range."""
+"""Profiles of columns: their kind, range and number of missing values."""
 
 import dataclasses
 import re
@@ -10,36 +10,36 @@ _EUROPEAN = re.compile(r"\s*[+-]?\d+(,\d+)?\s*")
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """One column of a table, summed up.
+    """A summary of one column of a table.
 
-    Beyond a million rows, `distinct` and `middle` are estimates, and `levels` those of
-    the first million.
+    Beyond a million rows, `distinct` and `middle` are estimates, and `levels` are those
+    of the first million.
 
     Attributes
     ----------
     name
         The column.
     kind
-        "number" when every value is one, "text" when few are, "mixed" between,
-        "empty" without any value.
+        "number" if every value is a number, "text" if less than half are, "mixed" in
+        between, "empty" without any value.
     rows
-        All rows.
+        Number of rows.
     missing
-        Rows without a value.
+        Number of rows without a value.
     distinct
-        How many different values there are.
+        Number of different values.
     whole
-        Whether all numbers are whole.
+        Whether all numbers are integers.
     low
         The least number.
     middle
-        Quarter, half and three quarters of the numbers lie below these.
+        The quartiles of the numbers.
     high
         The greatest number.
     levels
         The most frequent values as text, most frequent first.
     stray
-        The first value that is not a number, of a mixed column, and its row.
+        In a mixed column, the first value that is not a number, and its row.
     """
 
     name: str
@@ -56,12 +56,12 @@ class Profile:
 
     @property
     def comma(self) -> str | None:
-        """A number with a decimal comma, where a column of text holds such numbers."""
+        """An example of a number with a decimal comma, if the column has only such."""
         if self.kind != "text" or not all(map(_EUROPEAN.fullmatch, self.levels)):
             return None
         return next((level for level in self.levels if "," in level), None)
 
     @property
     def is_constant(self) -> bool:
-        """Whether nothing can be learned from it."""
+        """Whether it has fewer than two different values."""
         return self.distinct < 2

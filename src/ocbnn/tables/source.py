@@ -1,7 +1,7 @@
-"""Where a table's text comes from: which kind of file it is, and its column names.
+"""The source of a table: the kind of its file, and its column names.
 
-Nothing is guessed from the rows. The first line names the columns and shows what stands
-between them, so a line with too many or too few fields is found and named.
+Nothing is guessed from the rows. The first line names the columns and shows their
+separator, so lines with too many or too few fields are found and reported.
 """
 
 import csv
@@ -24,16 +24,16 @@ _MOST_HEADER, _MOST_NAME = 10_000_000, 1000
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A file of rows: what to select from, and the columns it has.
+    """A file of rows: its columns and the SQL that reads it.
 
     Attributes
     ----------
     names
-        Column names, as people wrote them.
+        Column names, as written in the file.
     query
         SQL that gives the rows, its columns in the same order.
     values
-        What the query's parameters stand for.
+        The values of the query's parameters.
     """
 
     names: tuple[str, ...]
@@ -42,7 +42,7 @@ class Source:
 
 
 def check_file(path: Path) -> None:
-    """Look at a file's name and its size.
+    """Check a file's name and size.
 
     Raises
     ------
@@ -51,11 +51,15 @@ def check_file(path: Path) -> None:
     """
     try:
         is_there = path.exists()
-    except OSError as error:  # A name that is too long, say.
+    except OSError as error:  # For example, a name that is too long.
         shown = shorten(str(path))
-        raise DataError(f"{shown}: this is no file ({error.strerror}).") from None
+        raise DataError(f"{shown}: this is not a file ({error.strerror}).") from None
     if not is_there:
-        near = f" Files there: {listing(_beside(path))}." if _beside(path) else ""
+        near = (
+            f" Files there: {listing(_tables_beside(path))}."
+            if _tables_beside(path)
+            else ""
+        )
         raise DataError(f"{path}: there is no such file.{near}")
     if path.is_dir():
         raise DataError(f"{path}: this is a folder. Name a CSV or Parquet file.")
@@ -65,22 +69,22 @@ def check_file(path: Path) -> None:
             "save it as CSV."
         )
     if not path.is_file():
-        raise DataError(f"{path}: this is no plain file. Save the table as one.")
+        raise DataError(f"{path}: this is not a plain file. Save the table as one.")
     if path.stat().st_size == 0:
         raise DataError(f"{path}: this file is empty.")
 
 
 def find_source(base: Database, path: Path, most: int, *, quoting: bool) -> Source:
-    """Look at a file's first line.
+    """Read the column names of a file.
 
     Parameters
     ----------
     base
-        What reads the file.
+        The database that reads the file.
     path
         The file, checked by `check_file`.
     most
-        How many columns there may be.
+        Largest number of columns.
     quoting
         Whether errors may quote the first line.
 
@@ -96,8 +100,8 @@ def find_source(base: Database, path: Path, most: int, *, quoting: bool) -> Sour
             rows = base.connection.execute(f"DESCRIBE {query}", values).fetchall()
             names = [row[0] for row in rows]
             check_cells(base.connection, path, base.names[path], len(names))
-            words = [row[0] for row in rows if row[1] == "VARCHAR"]
-            check_text(base.connection, path, base.names[path], words)
+            texts = [row[0] for row in rows if row[1] == "VARCHAR"]
+            check_text(base.connection, path, base.names[path], texts)
         return Source(_checked(names, path, most, quoting), query, values)
     first = _first_line(path)
     delimiter = _delimiter(first)
@@ -115,7 +119,7 @@ def find_source(base: Database, path: Path, most: int, *, quoting: bool) -> Sour
 
 
 def delimiter_of(path: Path) -> str:
-    """What stands between the columns of a CSV file; a comma for Parquet, too."""
+    """The separator of a CSV file; a comma for Parquet, too."""
     is_parquet = path.name.lower().endswith(".parquet")
     return "," if is_parquet else _delimiter(_first_line(path))
 
@@ -124,11 +128,11 @@ def _delimiter(first: str) -> str:
     return max(_DELIMITERS, key=first.count)
 
 
-def _beside(path: Path) -> list[str]:
+def _tables_beside(path: Path) -> list[str]:
     folder = path.parent
     if not folder.is_dir():
         return []
-    return sorted(one.name for one in folder.iterdir() if one.name.endswith(ENDINGS))
+    return sorted(p.name for p in folder.iterdir() if p.name.endswith(ENDINGS))
 
 
 def _first_line(path: Path) -> str:
@@ -137,27 +141,27 @@ def _first_line(path: Path) -> str:
         with opened(path, "rb") as file:
             start = file.readline(_MOST_HEADER)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: this is no gzip file ({error}).") from None
+        raise DataError(f"{path}: this is not a gzip file ({error}).") from None
     except OSError as error:
         raise DataError(f"{path}: it cannot be read ({error.strerror}).") from None
     if len(start) == _MOST_HEADER and b"\r" not in start:
         raise DataError(
-            f"{path}: the first line has more than {_MOST_HEADER:,} characters, and it "
-            "names the columns. Write a line of names above it."
+            f"{path}: the first line must name the columns, but it has more than "
+            f"{_MOST_HEADER:,} characters. Write a line of names above it."
         )
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in start:
-        raise DataError(f"{path}: this is no text in UTF-8. Save it as CSV in UTF-8.")
+        raise DataError(f"{path}: this is not UTF-8 text. Save it as CSV in UTF-8.")
     try:
         text = start.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{path}, line 1: this is no text in UTF-8 ({error.reason} at byte "
+            f"{path}, line 1: this is not UTF-8 text ({error.reason} at byte "
             f"{error.start + 1}). Save the table as CSV in UTF-8."
         ) from None
     # Old spreadsheets end lines with a carriage return alone.
     text = text.partition("\r")[0].strip("\n")
     if not text.strip():
-        raise DataError(f"{path}: the first line is empty. It names the columns.")
+        raise DataError(f"{path}: the first line is empty. Write the column names.")
     return text
 
 
@@ -171,9 +175,8 @@ def _fields(line: str, delimiter: str, path: Path) -> list[str]:
 
 def _refuse_long(path: Path) -> NoReturn:
     raise DataError(
-        f"{path}: a column's name has at most {_MOST_NAME:,} characters, and the first "
-        "line, which names the columns, has a longer one. Shorten it; a quotation mark "
-        "that is not closed also makes one of many."
+        f"{path}: a column's name has at most {_MOST_NAME:,} characters, but the first "
+        "line has a longer one. Shorten it, or close a quotation mark that is open."
     )
 
 
@@ -182,8 +185,8 @@ def _checked(
 ) -> tuple[str, ...]:
     if len(fields) > most:
         raise DataError(
-            f"{path}: a table has at most {most:,} columns here, and this has "
-            f"{len(fields):,}. Keep those that are needed, and save them as a table."
+            f"{path}: a table has at most {most:,} columns here, but this one has "
+            f"{len(fields):,}. Save a table with only the columns you need."
         )
     if max(map(len, fields), default=0) > _MOST_NAME:
         _refuse_long(path)
@@ -191,15 +194,15 @@ def _checked(
     if all(_is_number(name) for name in names):
         shown = f" ({listing(names, 4)})" if quoting else ""
         raise DataError(
-            f"{path}: the first line holds numbers{shown}, but it names the columns. "
-            "Write a line of names above it."
+            f"{path}: the first line must name the columns, but it holds numbers"
+            f"{shown}. Write a line of names above it."
         )
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
-    if twice:
-        shown = f"these come twice: {listing(twice)}"
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+    if repeated:
+        shown = f"these are repeated: {listing(repeated)}"
         raise DataError(
-            f"{path}: each column has a name of its own, but "
-            f"{shown if quoting else f'{len(twice)} come twice'}. Rename them."
+            f"{path}: each column needs its own name, but "
+            f"{shown if quoting else f'{len(repeated)} are repeated'}. Rename them."
         )
     return names
 

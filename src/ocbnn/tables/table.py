@@ -1,4 +1,4 @@
-"""A table in a file: its columns summed up, its rows read in blocks, results added."""
+"""Tables in files: profiles of columns, rows in blocks, and added columns."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,14 +19,14 @@ from ocbnn.tables.source import check_file, find_source
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# How people write that a value is missing, besides leaving it out.
+# Spellings of a missing value, besides an empty cell.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
-# Kept in memory while rows are read; the rest of a large table stays on disk.
+# Memory used while rows are read; the rest of a large table stays on disk.
 MEMORY = "1GB"
-# A wider table takes minutes to look at, and no network learns from so many.
+# Wider tables take minutes to profile, and no network learns from so many inputs.
 MOST_COLUMNS = 2000
 _MOST_LEVELS = 50
-# Rows of a table whose columns are no longer counted and sorted exactly.
+# Beyond this many rows, counts and quantiles of columns are estimates.
 _LARGE = 1_000_000
 _TOGETHER = 50
 _NUMERIC = re.compile(
@@ -49,7 +49,7 @@ class Table:
         self.path, self.names, self._connection = path, names, connection
         self._own, self._writing = own, writing
         self._cells = {name: f"c{i}" for i, name in enumerate(names)}
-        # DuckDB takes names that differ in case for one, so it sees numbers only.
+        # DuckDB ignores the case of names, so it gets numbered columns.
         described = self._all("DESCRIBE rows")
         self._types = dict(zip(names, (row[1] for row in described), strict=True))
         self.rows: int = self._one("SELECT count(*) FROM rows")[0]
@@ -57,12 +57,12 @@ class Table:
     def numbers(
         self, names: Sequence[str], start: int = 0, stop: int | None = None
     ) -> Float[np.ndarray, "rows columns"]:
-        """Columns of numbers, NaN where one is missing.
+        """Columns of numbers, with NaN for missing values.
 
         Raises
         ------
         DataError
-            When a value is not a number, naming the first and its row.
+            When a value is not a number; the error names the first one and its row.
         """
         if not names:
             return np.zeros((len(range(*slice(start, stop).indices(self.rows))), 0))
@@ -76,7 +76,7 @@ class Table:
     def texts(
         self, name: str, start: int = 0, stop: int | None = None
     ) -> list[str | None]:
-        """A column as text, None where a value is missing."""
+        """A column as text, with None for missing values."""
         (texts,) = self._fetch([self._level(name)], start, stop)
         return [
             None if text is np.ma.masked or text is None else str(text)
@@ -84,7 +84,7 @@ class Table:
         ]
 
     def kind(self, name: str) -> Kind:
-        """Whether a column holds numbers or words."""
+        """The kind of a column's values."""
         return _kind(*self._counts(name))
 
     def has_parts(self, name: str) -> bool:
@@ -93,25 +93,25 @@ class Table:
         return kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION"))
 
     def missing(self, name: str) -> int:
-        """How many rows have no value there."""
+        """The number of rows without a value."""
         return self.rows - self._counts(name)[0]
 
-    def whole_rows(self, numbers: Sequence[str], texts: Sequence[str]) -> int:
-        """How many rows have all of these numbers and texts."""
+    def count_complete_rows(self, numbers: Sequence[str], texts: Sequence[str]) -> int:
+        """The number of rows that have all of these numbers and texts."""
         cells = [*map(self._number, numbers), *map(self._text, texts)]
         present = " AND ".join(f"({cell}) IS NOT NULL" for cell in cells)
         return self._one(f"SELECT count(*) FROM rows WHERE {present}")[0]
 
     def profile(self, name: str) -> Profile:
-        """What is in a column; of a large table, partly an estimate."""
+        """The profile of a column; for a large table, parts of it are estimates."""
         value, number = self._value(name), self._number(name)
         is_large = self.rows > _LARGE
         distinct = f"count(DISTINCT {value})"
         middle = f"quantile_cont({number}, [0.25, 0.5, 0.75])"
-        if is_large:  # Exact ones would keep every value.
+        if is_large:  # Exact results would keep every value in memory.
             distinct = f"approx_count_distinct({value})"
             middle = f"approx_quantile({number}, [0.25, 0.5, 0.75])"
-        # At once: in a wide table, a statement costs more than what it counts.
+        # One statement: in a wide table, its overhead exceeds the cost of counting.
         present, numbers, distinct, whole, low, high, middle = self._one(
             f"SELECT count({value}), count({number}), {distinct}, "
             f"coalesce(bool_and({number} = floor({number})), false), min({number}), "
@@ -121,7 +121,7 @@ class Table:
         if low is not None:
             numeric = {"low": low, "high": high, "middle": tuple(middle)}
         if is_large and whole and high - low + 1 == self.rows < 1.1 * distinct:
-            distinct = self.rows  # They are numbered, as far as can be told.
+            distinct = self.rows  # Most likely the rows are numbered.
         return Profile(
             name,
             kind,
@@ -135,9 +135,9 @@ class Table:
         )
 
     def levels(self, name: str, most: int, among: int | None = None) -> tuple[str, ...]:
-        """The most frequent values of a column as text, ties in their own order.
+        """The most frequent values of a column as text, ties in alphabetical order.
 
-        `among` counts only so many rows, the first ones.
+        `among` limits the count to the first rows.
         """
         level, end = self._level(name), self.rows if among is None else among
         rows = self._all(
@@ -153,84 +153,86 @@ class Table:
         Raises
         ------
         DataError
-            Naming the columns that are missing, and those there are.
+            When one is missing; the error names it and the existing columns.
         """
         missing = [name for name in names if name not in self._types]
         if missing:
             near = suggest(missing[0], self.names) if len(missing) == 1 else ""
-            there = self.shown(f"{near} Columns: {listing(self.names, 30)}.")
+            existing = self.shown(f"{near} Columns: {listing(self.names, 30)}.")
             raise DataError(
                 f"{self.path}: there is no column {listing(map(repr, missing))}, which "
-                f"{role}.{there}"
+                f"{role}.{existing}"
             )
 
     def shown(self, text: str) -> str:
-        """Words that quote the file, for errors; none where it lies elsewhere.
+        """A quotation for errors; empty if the file is not in its home folder.
 
-        A link, or a path of a study file that others wrote, may lead to a file whose
-        content is not to be seen.
+        A link, or a path in somebody else's study file, may lead to a file whose
+        content must not be shown.
         """
         return text if self._own else ""
 
     def write(self, added: Iterator[Mapping[str, np.ndarray]], names: list[str]) -> int:
-        """Write all columns and more of them to the file that it was opened for.
+        """Write all columns and new ones to the file that the table was opened for.
 
         Parameters
         ----------
         added
-            Blocks of new columns, each going on where the last one ended.
+            Blocks of rows of the new columns, in order.
         names
             The new columns' names, in order.
 
         Returns
         -------
         int
-            How many rows were written.
+            The number of written rows.
         """
         path = self._writing
-        assert path is not None, "open_table(..., writing=path) says where"
-        taken = [name for name in names if name in self._types]
-        if taken:
+        assert path is not None, "open_table needs writing=path"
+        existing = [name for name in names if name in self._types]
+        if existing:
             raise DataError(
-                f"{self.path}: it already has the columns {listing(taken)}, which "
-                "would be added. Rename or remove them."
+                f"{self.path}: the columns {listing(existing)} exist already. Rename "
+                "or remove them."
             )
-        place = 0
+        written = 0
         for block in added:
-            place = self._keep(block, names, place)
-        spelled = [self._as_read(name, path) for name in self.names]
-        spelled += [f"a{i} AS {_quoted(name)}" for i, name in enumerate(names)]
-        chosen = "FORMAT parquet" if path.suffix == ".parquet" else "FORMAT csv, HEADER"
-        chosen += ", USE_TMP_FILE false"  # No other file may be written.
+            written = self._append(block, names, written)
+        columns = [self._as_read(name, path) for name in self.names]
+        columns += [f"a{i} AS {_quoted(name)}" for i, name in enumerate(names)]
+        options = (
+            "FORMAT parquet" if path.suffix == ".parquet" else "FORMAT csv, HEADER"
+        )
+        options += ", USE_TMP_FILE false"  # No other file may be written.
         run(
             self._connection,
-            f"COPY (SELECT {', '.join(spelled)} FROM rows JOIN added ON rows.rowid = "
-            f"added.place ORDER BY rows.rowid) TO {literal(str(path))} ({chosen})",
+            f"COPY (SELECT {', '.join(columns)} FROM rows JOIN added ON rows.rowid = "
+            f"added.place ORDER BY rows.rowid) TO {literal(str(path))} ({options})",
         )
-        return place
+        return written
 
-    def _keep(
-        self, block: Mapping[str, np.ndarray], names: list[str], place: int
+    def _append(
+        self, block: Mapping[str, np.ndarray], names: list[str], start: int
     ) -> int:
         count = len(block[names[0]])
         is_number = [np.issubdtype(block[name].dtype, np.floating) for name in names]
-        if not place:
+        if not start:
             kinds = ["DOUBLE" if number else "VARCHAR" for number in is_number]
             columns = ", ".join(f"a{i} {kind}" for i, kind in enumerate(kinds))
             self._all(f"CREATE TABLE added (place BIGINT, {columns})")
         numbered = {f"a{i}": block[name] for i, name in enumerate(names)}
-        numbered["place"] = np.arange(place, place + count)
+        numbered["place"] = np.arange(start, start + count)
         self._connection.register("block", numbered)
-        # DuckDB's own NaN would be written out as a word; nothing at all is clearer.
+        # DuckDB would write NaN as a word; an empty cell is clearer.
         cells = [
             f"nullif(a{i}, 'nan'::DOUBLE)" if number else f"a{i}"
             for i, number in enumerate(is_number)
         ]
         self._all(f"INSERT INTO added SELECT place, {', '.join(cells)} FROM block")
         self._connection.unregister("block")
-        return place + count
+        return start + count
 
-    # How a column is spelled in SQL.
+    # SQL expressions of columns.
 
     def _cell(self, name: str) -> str:
         return self._cells[name]
@@ -244,12 +246,12 @@ class Table:
         return f"CASE WHEN {plain} IN ({words}) THEN NULL ELSE {plain} END"
 
     def _value(self, name: str) -> str:
-        # Text that is made of numbers takes far longer to compare.
+        # Comparing numbers as text would take far longer.
         return self._number(name) if self._is_numeric(name) else self._text(name)
 
     def _number(self, name: str) -> str:
-        # None of the words for a missing value is a number but NaN. To look for each of
-        # them would take minutes, and all memory, in tables of hundreds of columns.
+        # Of the spellings of a missing value, only NaN is a number. Searching for each
+        # would take minutes, and all memory, in tables of hundreds of columns.
         cell = self._cell(name)
         cell = cell if self._is_numeric(name) else f"trim(CAST({cell} AS VARCHAR))"
         return f"nullif(TRY_CAST({cell} AS DOUBLE), 'nan'::DOUBLE)"
@@ -257,9 +259,9 @@ class Table:
     def _level(self, name: str) -> str:
         # 1, 1.0 and 01 are one level of a column of codes, in CSV and in Parquet.
         number, text = self._number(name), self._text(name)
-        whole = f"{number} = floor({number}) AND abs({number}) < 1e15"
+        is_integer = f"{number} = floor({number}) AND abs({number}) < 1e15"
         return (
-            f"CASE WHEN {whole} THEN CAST(CAST({number} AS BIGINT) AS VARCHAR) "
+            f"CASE WHEN {is_integer} THEN CAST(CAST({number} AS BIGINT) AS VARCHAR) "
             f"ELSE {text} END"
         )
 
@@ -269,33 +271,33 @@ class Table:
             cell = self._number(name) if self.kind(name) == "number" else cell
         return f"{cell} AS {_quoted(name)}"
 
-    # What goes to the database.
+    # Queries.
 
     def _fetch(
-        self, spelled: list[str], start: int, stop: int | None
+        self, expressions: list[str], start: int, stop: int | None
     ) -> list[np.ma.MaskedArray]:
         end = self.rows if stop is None else min(stop, self.rows)
         columns: list[np.ma.MaskedArray] = []
-        # What DuckDB does with a statement grows with the square of its columns.
-        for first in range(0, len(spelled), _TOGETHER):
-            some = spelled[first : first + _TOGETHER]
-            aliased = ", ".join(f"{text} AS v{i}" for i, text in enumerate(some))
+        # DuckDB's work on a statement grows with the square of its columns.
+        for first in range(0, len(expressions), _TOGETHER):
+            selected = expressions[first : first + _TOGETHER]
+            aliased = ", ".join(f"{text} AS v{i}" for i, text in enumerate(selected))
             block = self._connection.execute(
                 f"SELECT {aliased} FROM rows WHERE rowid >= {int(start)} AND rowid < "
                 f"{int(end)} ORDER BY rowid"
             ).fetchnumpy()
-            columns += [np.ma.asarray(block[f"v{i}"]) for i in range(len(some))]
+            columns += [np.ma.asarray(block[f"v{i}"]) for i in range(len(selected))]
         return columns
 
     def _all(self, query: str) -> list[tuple[Any, ...]]:
-        # To the last row: a result that is not read to its end blocks what follows.
+        # All rows: a result that is not read to its end blocks the next query.
         return self._connection.execute(query).fetchall()
 
     def _one(self, query: str) -> tuple[Any, ...]:
         return next(iter(self._all(query)), ())
 
     def _counts(self, name: str) -> tuple[int, int]:
-        """How many values there are, and how many of them are numbers."""
+        """The number of values, and how many of them are numbers."""
         value, number = self._value(name), self._number(name)
         present, numbers = self._one(
             f"SELECT count({value}), count({number}) FROM rows"
@@ -315,12 +317,12 @@ class Table:
         return (row[0], row[1]) if row else None
 
     def refuse_stray(self, name: str, start: int = 0, stop: int | None = None) -> None:
-        """Refuse a column with a value that is no finite number.
+        """Refuse a column with a value that is not a finite number.
 
         Raises
         ------
         DataError
-            Naming the first such value and its row.
+            When there is one; the error names the first value and its row.
         """
         stray = self._stray(name, start, stop)
         if stray is None:
@@ -331,7 +333,7 @@ class Table:
             hint = "Write a number, or leave the cell empty."
         raise DataError(
             f"{self.path}, row {row}, column {name!r}: "
-            f"{self.shown(shorten(repr(text), 40)) or 'this'} is no finite number. "
+            f"{self.shown(shorten(repr(text), 40)) or 'this'} is not a finite number. "
             f"{hint}"
         )
 
@@ -345,17 +347,17 @@ def open_table(
     writing: Path | None = None,
     most_columns: int = MOST_COLUMNS,
 ) -> Iterator[Table]:
-    """Read a CSV or Parquet file into a database of its own, gone afterwards.
+    """Read a CSV or Parquet file into a temporary database.
 
     Parameters
     ----------
     path
         The file.
     memory
-        What DuckDB may keep in memory.
+        Memory that DuckDB may use.
     home
-        The folder whose files are the user's own; left out, that of `path`.
-        Errors quote nothing of a file elsewhere, to which a link may lead.
+        The folder whose files are the user's own; by default, that of `path`.
+        Errors quote nothing from files elsewhere, to which links may lead.
     writing
         The file that `Table.write` may write.
     most_columns
@@ -364,11 +366,11 @@ def open_table(
     Raises
     ------
     DataError
-        When the file is missing, empty, or no table.
+        When the file is missing, empty, or not a table.
     """
     path = Path(path)
     check_file(path)
-    # To DuckDB, `~` at the start is a home, and `file:` an address.
+    # DuckDB expands a leading `~`, and reads `file:` as an address.
     writing = None if writing is None else writing.absolute()
     own = path.resolve().is_relative_to((home or path.parent).resolve())
     with database(memory, reading=[path], writing=writing, in_order=True) as base:

@@ -1,4 +1,4 @@
-"""MIMIC-III, from its tables to four-hour windows: what was seen, and done next."""
+"""MIMIC-III as four-hour windows: features, and the treatment in the next window."""
 
 from ocbnn.datasets.clinical.build import clinical_windows, read_windows
 from ocbnn.datasets.clinical.report import Report

@@ -1,4 +1,4 @@
-"""From a MIMIC-III folder to the table of windows."""
+"""Builds the table of windows from a folder of MIMIC-III."""
 
 import json
 import os
@@ -23,7 +23,7 @@ _STEPS = {
     "stays": "finding stays",
     "measurements": "reading measurements (minutes on the full database)",
     "clean": "cleaning",
-    "window_values": "summing up windows",
+    "window_values": "summarizing windows",
     "treated": "reading treatments",
     "windows": "joining",
     "report": "counting",
@@ -47,39 +47,39 @@ def clinical_windows(
         Folder with the tables of MIMIC-III v1.4, each as TABLE.csv, TABLE.csv.gz
         or TABLE.parquet. None is the demo of 100 patients that comes with ocbnn.
     out
-        Where to write the table as Parquet, if anywhere.
+        Parquet file to write; None to write nothing.
     memory
-        What DuckDB may use. The rest is spilled to disk: beside `out`, or where
-        the system keeps temporary files.
+        Memory that DuckDB may use. The rest is spilled to disk: next to `out`, or
+        into the system's temporary folder.
     say
-        Told in a few words which step begins.
+        Called with a few words when a step begins.
 
     Raises
     ------
     DataError
         When a table or column is missing or unreadable, or no row is left.
     SettingError
-        When `memory` is no amount of memory.
+        When `memory` is not an amount of memory.
     """
     files = find_tables(shipped("mimic3_demo") if mimic is None else mimic)
     if out is not None:
-        _make_room(out)
+        _check_out(out)
     beside = None if out is None else out.parent
-    # Under another name first, so that nobody finds a half-written table.
+    # Under a temporary name first, so that no partial table is visible.
     unfinished = None if out is None else out.with_name(f".{out.name}.{os.getpid()}")
     reading = [*files.values(), *_LISTS.values()]
     with database(memory, beside=beside, reading=reading, writing=unfinished) as base:
         connection = base.connection
         _step(connection, "macros")
         open_tables(base, files, _lists(base))
-        for step, words in _STEPS.items():
-            say(words)
+        for step, label in _STEPS.items():
+            say(label)
             for batch in _batches(connection, step):
                 _step(connection, step, batch)
         counts = connection.execute("SELECT topic, name, n FROM report").fetchall()
         report = Report.of(counts, FEATURES)
         if not report.windows["kept"]:
-            raise DataError(f"no window is left to learn from:\n\n{report}")
+            raise DataError(f"no window is left:\n\n{report}")
         if out is not None and unfinished is not None:
             _write(connection, unfinished, out, report)
         return ClinicalTable.of(connection.execute(_ROWS).fetchnumpy(), report)
@@ -91,25 +91,25 @@ def read_windows(path: Path) -> ClinicalTable:
     Raises
     ------
     DataError
-        When the file is missing, or is no such table.
+        When the file is missing, or is not such a table.
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file. Make it with `ocbnn data clinical`.")
     with database("1GB", reading=[path]) as base:
         connection, name = base.connection, literal(base.names[path])
-        found = connection.execute(
+        row = connection.execute(
             f"SELECT value FROM parquet_kv_metadata({name}) WHERE key = 'report'"
         ).fetchone()
-        if found is None:
+        if row is None:
             raise DataError(
                 f"{path}: not written by `ocbnn data clinical`; it has no report."
             )
-        report = Report(**json.loads(found[0]))
+        report = Report(**json.loads(row[0]))
         rows = connection.execute(f"SELECT * FROM read_parquet({name})")
         return ClinicalTable.of(rows.fetchnumpy(), report)
 
 
-def _make_room(out: Path) -> None:
+def _check_out(out: Path) -> None:
     if out.is_dir():
         raise DataError(f"{out}: this is a folder. Name the file to write.")
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -133,14 +133,14 @@ def _lists(base: Database) -> set[int]:
     for name, path in _LISTS.items():
         source = f"read_csv({literal(base.names[path])})"
         base.connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {source}")
-    found = base.connection.execute(
+    rows = base.connection.execute(
         "SELECT itemid FROM items UNION SELECT itemid FROM treatments"
     ).fetchall()
-    return {row[0] for row in found}
+    return {row[0] for row in rows}
 
 
 def _batches(connection: "DuckDBPyConnection", step: str) -> list[dict[str, int]]:
-    """The parameters of a step, once for each time that it runs."""
+    """The parameters of each run of a step."""
     if step != "window_values":
         return [{}]
     count = connection.execute("SELECT count(*) FROM measurements").fetchall()[0][0]

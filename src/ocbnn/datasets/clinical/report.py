@@ -1,4 +1,4 @@
-"""What was read, left out and found: numbers, and a page of text."""
+"""Counts of rows that were read and excluded, and their report as text."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ FAULTS = ("marked as error", "no number", "too low", "too high")
 class Report:
     """Counts on the way from ICU stays to rows.
 
-    `stays` and `windows` count what was kept and, by reason, what was left out;
+    `stays` and `windows` count those kept and, by reason, those excluded;
     `measurements` counts values per feature, kept and by fault; `missing` counts rows
     in which a feature has no value; `irrigated` counts windows whose urine is unknown,
-    because more irrigant went in than came out; `rows` describes the rows.
+    because more irrigant went in than came out; `rows` describes the final rows.
     """
 
     stays: dict[str, int]
@@ -34,11 +34,11 @@ class Report:
     def of(
         cls, counts: Iterable[tuple[str, str, int]], names: Iterable[str]
     ) -> "Report":
-        """From rows of (topic, name, count); what was never counted is 0."""
-        found = {(topic, name): n for topic, name, n in counts}
+        """Make it from rows of (topic, name, count); missing counts are 0."""
+        numbers = {(topic, name): n for topic, name, n in counts}
 
         def topic(of: str, names: Iterable[str]) -> dict[str, int]:
-            return {name: found.get((of, name), 0) for name in names}
+            return {name: numbers.get((of, name), 0) for name in names}
 
         names = tuple(names)
         return cls(
@@ -46,7 +46,7 @@ class Report:
             windows=topic("windows", ("kept", *WINDOW_REASONS)),
             measurements={name: topic(name, ("kept", *FAULTS)) for name in names},
             missing=topic("missing", names),
-            irrigated=found.get(("urine", "more irrigant in than out"), 0),
+            irrigated=numbers.get(("urine", "more irrigant in than out"), 0),
             rows=topic("rows", _ROWS),
         )
 

@@ -42,7 +42,7 @@ class ClinicalTable:
 
     @classmethod
     def of(cls, rows: Mapping[str, Any], report: Report) -> "ClinicalTable":
-        """From columns as DuckDB hands them out."""
+        """Make it from columns as DuckDB returns them."""
         return cls(
             names=FEATURES,
             X=np.stack([_floats(rows[name]) for name in FEATURES], axis=1),
@@ -62,18 +62,18 @@ def impute(
     train: Float[np.ndarray, "rows features"],
     *others: Float[np.ndarray, "_ features"],
 ) -> list[Float[np.ndarray, "_ features"]]:
-    """`train` and the others, with NaN replaced by the medians of `train`'s columns.
+    """All arrays, with NaN replaced by the medians of `train`'s columns.
 
     Raises
     ------
     DataError
-        When a column of `train` has no value at all.
+        When a column of `train` has no values.
     """
     empty = np.flatnonzero(np.isnan(train).all(axis=0))
     if empty.size:
         raise DataError(
-            f"column {empty[0]} of the training rows has no value, so no median to "
-            f"fill with. Leave the column out, or train on more rows."
+            f"column {empty[0]} of the training rows has no values, and so no median. "
+            "Leave the column out, or train on more rows."
         )
     medians = np.nanmedian(train, axis=0)
     return [np.where(np.isnan(X), medians, X) for X in (train, *others)]

@@ -1,12 +1,12 @@
-"""The tables of a MIMIC-III folder, as DuckDB sees them: found, checked and typed."""
+"""The tables of a MIMIC-III folder as typed DuckDB views."""
 
 from pathlib import Path
 
 from ocbnn.errors import DataError
 from ocbnn.tables.database import Database, literal
 
-# What is read of each table. Everything comes in as text and is cast here, so that a
-# word in a column of numbers is a missing number and not the end of the run.
+# The columns read from each table. Everything is read as text and cast, so that a word
+# in a column of numbers becomes a missing value instead of an error.
 TABLES = {
     "ICUSTAYS": {
         "SUBJECT_ID": "BIGINT",
@@ -56,47 +56,47 @@ TABLES = {
         "STOPPED": "VARCHAR",
     },
 }
-# Where a table is there in several forms, the first is read: it is the fastest.
+# If a table exists in several formats, the first one, the fastest, is read.
 ENDINGS = (".parquet", ".csv", ".csv.gz")
 
 
 def find_tables(folder: Path) -> dict[str, Path]:
-    """The file of every table that is needed.
+    """The file of every required table.
 
     Raises
     ------
     DataError
-        When the folder or a table is not there.
+        When the folder or a table is missing.
     """
     if not folder.is_dir():
         raise DataError(
             f"{folder}: no such folder. Name the folder that holds the tables of "
             f"MIMIC-III, each as TABLE.csv, TABLE.csv.gz or TABLE.parquet."
         )
-    there = {path.name.lower(): path for path in sorted(folder.iterdir())}
-    found: dict[str, Path] = {}
+    files_by_name = {path.name.lower(): path for path in sorted(folder.iterdir())}
+    tables: dict[str, Path] = {}
     for table in TABLES:
         names = (f"{table.lower()}{ending}" for ending in ENDINGS)
-        if files := [there[name] for name in names if name in there]:
-            found[table] = files[0]
-    missing = [table for table in TABLES if table not in found]
+        if files := [files_by_name[name] for name in names if name in files_by_name]:
+            tables[table] = files[0]
+    missing = [table for table in TABLES if table not in tables]
     if missing:
-        listed = ", ".join(path.name for path in found.values())
+        listed = ", ".join(path.name for path in tables.values())
         raise DataError(
             f"{folder}: no file for {', '.join(missing)}. Expected {missing[0]}.csv, "
-            f"{missing[0]}.csv.gz or {missing[0]}.parquet, in capitals or small "
-            f"letters; found {listed or 'none of the tables'}."
+            f"{missing[0]}.csv.gz or {missing[0]}.parquet, in upper or lower "
+            f"case; found {listed or 'none of the tables'}."
         )
-    return found
+    return tables
 
 
 def open_tables(base: Database, files: dict[str, Path], items: set[int]) -> None:
-    """Make a view of each table, with typed columns and only the items asked for.
+    """Make a view of each table, with typed columns and only the given items.
 
     Raises
     ------
     DataError
-        When a column is not there.
+        When a column is missing.
     """
     wanted = ", ".join(map(str, sorted(items)))
     for table, path in files.items():
@@ -108,7 +108,7 @@ def open_tables(base: Database, files: dict[str, Path], items: set[int]) -> None
         )
         view = f"CREATE VIEW {table.lower()} AS SELECT {columns} FROM {source}"
         if "ITEMID" in TABLES[table]:
-            # Nearly all rows of the large tables end here, before anything is cast.
+            # Filters nearly all rows of the large tables before anything is cast.
             view += f" WHERE TRY_CAST(ITEMID AS INTEGER) IN ({wanted})"
         base.connection.execute(view)
 
@@ -117,7 +117,7 @@ def _source(base: Database, path: Path) -> str:
     name = literal(base.names[path])
     if path.name.lower().endswith(".parquet"):
         return f"read_parquet({name}, hive_partitioning=false)"
-    # All spelled out, because DuckDB would rather guess than call a file broken.
+    # Explicit, because DuckDB would guess instead of reporting a broken file.
     dialect = "header=true, all_varchar=true, delim=',', quote='\"', comment='', skip=0"
     return f"read_csv({name}, {dialect}, hive_partitioning=false)"
 

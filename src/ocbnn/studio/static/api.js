@@ -1,4 +1,4 @@
-/** Talks with the server. */
+/** Requests to the server. */
 
 export class ApiError extends Error {
   constructor(message, status, body) {
@@ -14,16 +14,16 @@ async function answer(response) {
   try {
     body = text ? JSON.parse(text) : {};
   } catch {
-    // What is no JSON was not meant for people.
+    // An answer that is not JSON has no message for people.
   }
   if (response.ok) return body;
   if (response.status === 503) throw new ApiError(body.error || BUSY, 503, body);
   throw new ApiError(body.error || `The server answered ${response.status}.`, response.status, body);
 }
 
-const BUSY = "The studio has more to do than it can. Try again in a moment.";
+const BUSY = "The studio is busy. Try again in a moment.";
 
-export const GONE = "The studio does not answer any more. Start `ocbnn studio` again and open the address that it prints; what was saved is there.";
+export const GONE = "The studio no longer answers. Start `ocbnn studio` again and open the address it prints; your saved work is still there.";
 
 async function send(path, options) {
   try {
@@ -34,16 +34,16 @@ async function send(path, options) {
   }
 }
 
-// The server answers only the latest question of each page.
+// The server answers only the latest request of each page.
 const PAGE = Math.random().toString(36).slice(2);
 
-/** @returns {Promise<any>} what the server says; an ApiError where it refuses */
+/** @returns {Promise<any>} the server's answer; rejects with an ApiError if it refuses */
 export async function request(method, path, body, signal) {
   const options = { method, signal, headers: {} };
   if (method !== "GET") {
     options.headers = { "Content-Type": "application/json", "X-Ocbnn": "studio", "X-Page": PAGE };
     options.body = JSON.stringify(body ?? {});
-    // What is saved while a page closes still arrives; browsers allow little of it.
+    // Saving while a page closes still succeeds; browsers limit the size.
     options.keepalive = method === "PUT" && options.body.length < 50_000;
   }
   return answer(await send(path, options));
@@ -61,8 +61,8 @@ export async function text(path, signal) {
 }
 
 /**
- * A line of requests in which only the latest counts: a new one ends the one before, whose
- * promise then resolves to undefined.
+ * A series of requests of which only the latest counts: a new request aborts the one
+ * before, whose promise then resolves to undefined.
  */
 export function latest() {
   let current = null;
@@ -76,8 +76,8 @@ export function latest() {
       const mine = new AbortController();
       current = mine;
       try {
-        const found = await request("POST", path, body, mine.signal);
-        return current === mine ? found : undefined;
+        const result = await request("POST", path, body, mine.signal);
+        return current === mine ? result : undefined;
       } catch (error) {
         if (error.name === "AbortError" || error.status === 409 || current !== mine) return undefined;
         throw error;
@@ -89,8 +89,8 @@ export function latest() {
 const AGAIN_MS = 3000;
 
 /**
- * Hears of events while the page is seen: a browser has six connections for all its tabs,
- * and one that is hidden would hold one of them. Once it is seen again, it is `back`.
+ * Listens to events while the page is visible: a browser has six connections for all its
+ * tabs, and a hidden tab would occupy one. `back` is called once it is visible again.
  *
  * @param {Record<string, (data: any) => void>} handlers by the name of the event
  */
@@ -114,8 +114,8 @@ export function listen(path, handlers, { lost, back }) {
     mine.addEventListener("error", () => {
       if (!isLost) lost();
       isLost = true;
-      // Browsers come back by themselves, unless they were refused: then, once the new
-      // address was opened in another tab, or there are fewer pages, this one goes on.
+      // Browsers reconnect by themselves unless they were refused. Then this page tries
+      // again: the new address may be open in another tab by now, or fewer pages be open.
       if (mine === source && mine.readyState === EventSource.CLOSED) timer = setTimeout(connect, AGAIN_MS);
     });
     mine.addEventListener("open", () => {

@@ -14,19 +14,19 @@ function roleOf(data, name) {
   return (data.categories ?? []).includes(name) ? "names" : "input";
 }
 
-/** What an output most likely is: few whole numbers, or words, are classes. */
-function taskFor(one, task) {
-  if (one.kind === "text") return "classification";
-  const isWhole = Number.isInteger(one.low) && Number.isInteger(one.high);
-  return one.distinct > 20 || !isWhole ? "regression" : task;
+/** The likely task: words, and few distinct whole numbers, are classes. */
+function taskFor(column, task) {
+  if (column.kind === "text") return "classification";
+  const isWhole = Number.isInteger(column.low) && Number.isInteger(column.high);
+  return column.distinct > 20 || !isWhole ? "regression" : task;
 }
 
-/** The document's data with a column in another part; null where no output would be left. */
-function withRole(before, one, role, order) {
-  const { name } = one;
-  const data = role === "output" ? { ...before, task: taskFor(one, before.task) } : before;
-  const without = (names) => (names ?? []).filter((one) => one !== name);
-  const inOrder = (names) => order.filter((one) => names.includes(one));
+/** The document's data with a column in another role; null if no output would be left. */
+function withRole(before, column, role, order) {
+  const { name } = column;
+  const data = role === "output" ? { ...before, task: taskFor(column, before.task) } : before;
+  const without = (names) => (names ?? []).filter((other) => other !== name);
+  const inOrder = (names) => order.filter((name) => names.includes(name));
   const isClasses = data.task === "classification";
   const outputs = without([data.output].flat());
   const inputs = without(data.inputs);
@@ -40,7 +40,7 @@ function withRole(before, one, role, order) {
   return next.output.length ? next : null;
 }
 
-/** A new choice of columns makes the old view meaningless. */
+/** Set the columns, and reset the view, which the old columns may have defined. */
 function changeData(store, next) {
   store.change((saved) => {
     saved.data = next;
@@ -51,16 +51,16 @@ function changeData(store, next) {
   });
 }
 
-function about(one) {
-  if (one.kind === "empty") return "";
-  if (one.kind !== "number") {
-    const levels = one.levels ?? [];
-    const more = one.distinct > 3 ? `, … (${one.distinct})` : "";
+function summaryOf(column) {
+  if (column.kind === "empty") return "";
+  if (column.kind !== "number") {
+    const levels = column.levels ?? [];
+    const more = column.distinct > 3 ? `, … (${column.distinct})` : "";
     return levels.slice(0, 3).map(String).join(", ") + more;
   }
-  const width = widthOf(one);
+  const width = widthOf(column);
   const short = (value) => show(tidy(value, width, 3), width);
-  return `${short(one.low)} to ${short(one.high)}`;
+  return `${short(column.low)} to ${short(column.high)}`;
 }
 
 /** Long names break after an underscore, not anywhere. */
@@ -68,33 +68,33 @@ function breakable(name) {
   return name.split(/(?<=_)/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
 }
 
-function columnRow(store, one, order, say) {
+function columnRow(store, column, order, say) {
   const { data } = store.document;
-  const options = one.kind !== "number" ? ROLES.filter(([key]) => key !== "input") : ROLES;
-  const pick = choice(options, roleOf(data, one.name), (role) => {
-    const next = withRole(store.document.data, one, role, order);
+  const options = column.kind !== "number" ? ROLES.filter(([key]) => key !== "input") : ROLES;
+  const pick = choice(options, roleOf(data, column.name), (role) => {
+    const next = withRole(store.document.data, column, role, order);
     if (next) return changeData(store, next);
     pick.value = "output";
-    return say("One column has to be the output. Choose another first.");
-  }, { "aria-label": `Use of ${one.name}` });
+    return say("One column must be the output. Choose another output first.");
+  }, { "aria-label": `Use of ${column.name}` });
   return el(
     "tr",
     {},
-    el("th", { scope: "row" }, breakable(one.name)),
+    el("th", { scope: "row" }, breakable(column.name)),
     el("td", {}, pick),
-    el("td", { class: "quiet" }, KINDS[one.kind] ?? one.kind, el("br"), about(one)),
-    el("td", { class: one.missing ? "some" : "quiet" }, one.missing ? show(one.missing) : "none"),
+    el("td", { class: "quiet" }, KINDS[column.kind] ?? column.kind, el("br"), summaryOf(column)),
+    el("td", { class: column.missing ? "some" : "quiet" }, column.missing ? show(column.missing) : "none"),
   );
 }
 
 function columnTable(store, say) {
   const { columns } = store.state.table;
-  const order = columns.map((one) => one.name);
+  const order = columns.map((column) => column.name);
   const heads = ["Column", "Use as", "Values", "Missing"].map((words) => el("th", { scope: "col" }, words));
   return el(
     "div",
     { class: "scroll columns", tabindex: 0, role: "region", "aria-label": "Columns of the table" },
-    el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, columns.map((one) => columnRow(store, one, order, say)))),
+    el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, columns.map((column) => columnRow(store, column, order, say)))),
   );
 }
 
@@ -102,16 +102,16 @@ function settings(store) {
   const { data } = store.document;
   const set = (key) => (value) => changeData(store, { ...store.document.data, [key]: value });
   const task = choice([["regression", "a number"], ["classification", "a class"]], data.task, (value) => {
-    const now = store.document.data;
-    changeData(store, { ...now, task: value, output: value === "classification" ? [now.output].flat().slice(0, 1) : now.output });
+    const current = store.document.data;
+    changeData(store, { ...current, task: value, output: value === "classification" ? [current.output].flat().slice(0, 1) : current.output });
   });
   const missing = choice([["refuse", "stop the fit"], ["drop", "are left out"]], data.missing ?? "refuse", set("missing"));
   return el("div", { class: "pair" }, field("The output is", task), field("Rows with gaps", missing));
 }
 
-/** The file's own first rows, with their gaps. */
+/** The file's first rows, with their gaps. */
 function firstRows({ columns, first }) {
-  const words = (value, one) => (one.kind === "number" ? show(Number(value), widthOf(one)) : value);
+  const words = (value, column) => (column.kind === "number" ? show(Number(value), widthOf(column)) : value);
   const cell = (value, i) => (value === null ? el("td", { class: "some" }, "missing") : el("td", {}, words(value, columns[i])));
   const rows = first.map((row) => el("tr", {}, row.map(cell)));
   return [el(
@@ -134,12 +134,12 @@ function anotherTable(say) {
       }
     },
   });
-  return field("Begin a new study with another table", file);
+  return field("Start a new study with another table", file);
 }
 
 function shape(store) {
   const { table, document: saved } = store.state;
-  const gaps = table.columns.reduce((sum, one) => sum + (one.missing ?? 0), 0);
+  const gaps = table.columns.reduce((sum, column) => sum + (column.missing ?? 0), 0);
   return `${saved.data.file}: ${show(table.rows)} rows, ${table.columns.length} columns, ${gaps ? `${show(gaps)} missing ${gaps === 1 ? "value" : "values"}` : "nothing missing"}.`;
 }
 

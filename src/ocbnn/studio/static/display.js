@@ -1,15 +1,15 @@
-/** What this tab shows; it is no part of the study. */
+/** What this tab shows; it is not part of the study. */
 
 import { remember } from "./dom.js";
 
 const KEY = `ocbnn-show-${location.pathname}`;
-const USUAL = { data: true, prior: true, with: true, without: true, side: false, map: "mean" };
+const DEFAULTS = { data: true, prior: true, with: true, without: true, side: false, map: "mean" };
 
-/** Emits "show" when layers change, and "tool" when another tool is in hand. */
+/** Emits "show" when layers change, and "tool" when another tool is selected. */
 export class Display extends EventTarget {
   constructor() {
     super();
-    this.show = { ...USUAL, ...remember(KEY) };
+    this.show = { ...DEFAULTS, ...remember(KEY) };
     this.isRemembered = remember(KEY) !== null;
     this.tool = "move";
   }

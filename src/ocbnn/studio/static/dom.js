@@ -29,9 +29,9 @@ export function field(label, control, ...rest) {
   return el("div", { class: "field" }, el("label", { class: "name", for: control.id }, label), control, ...rest);
 }
 
-/** @param {Array<string | [string, string]>} options values, or values with their words */
+/** @param {Array<string | [string, string]>} options values, or values with their labels */
 export function choice(options, value, change, props = {}) {
-  const pairs = options.map((one) => (Array.isArray(one) ? one : [one, one]));
+  const pairs = options.map((option) => (Array.isArray(option) ? option : [option, option]));
   const node = el(
     "select",
     { ...props, onchange: () => change(node.value) },
@@ -45,7 +45,7 @@ export function button(words, click, props = {}) {
   return el("button", { type: "button", ...props, onclick: click }, words);
 }
 
-/** Fields that Enter sends. */
+/** A form that Enter submits. */
 export function form(send, ...children) {
   const onsubmit = (event) => {
     event.preventDefault();
@@ -56,30 +56,30 @@ export function form(send, ...children) {
 
 export const submit = (words) => el("button", { type: "submit", class: "primary" }, words);
 
-/** Say below a control what is wrong with it; nothing where all is well. */
+/** Show below a control what is wrong with it; empty words remove the message. */
 export function mark(node, words) {
   node.setAttribute("aria-invalid", String(Boolean(words)));
-  const said = node.parentElement?.querySelector(":scope > .trouble");
-  said?.remove();
+  const previous = node.parentElement?.querySelector(":scope > .trouble");
+  previous?.remove();
   if (words) node.after(el("span", { class: "trouble wrong", role: "alert" }, words));
   return !words;
 }
 
-function wrongWith({ validity, min, step, value }) {
-  if (validity.badInput) return "Not saved: this is no number.";
+function problemOf({ validity, min, step, value }) {
+  if (validity.badInput) return "Not saved: this is not a number.";
   if (value === "") return "";
-  if (validity.rangeUnderflow) return `Not saved: at least ${min}.`;
-  return step !== "any" && !Number.isInteger(Number(value)) ? "Not saved: a whole number." : "";
+  if (validity.rangeUnderflow) return `Not saved: use at least ${min}.`;
+  return step !== "any" && !Number.isInteger(Number(value)) ? "Not saved: use a whole number." : "";
 }
 
-/** A field for a number; `change` gets null where it is empty. */
+/** A field for a number; `change` gets null if it is empty. */
 export function number(value, change, props = {}) {
   const node = el("input", {
     type: "number",
     step: "any",
     ...props,
     onchange: () => {
-      if (!mark(node, wrongWith(node))) return;
+      if (!mark(node, problemOf(node))) return;
       node.defaultValue = node.value;
       change(node.value === "" ? null : node.valueAsNumber);
     },
@@ -94,32 +94,32 @@ export function check(words, value, change, props = {}) {
   return el("label", { class: "check" }, box, words);
 }
 
-/** Put children in place only when what they show has changed, and nobody is typing there. */
+/** Replace children only if `key` has changed and nobody is typing in them. */
 export function renderOnce(node, key, make) {
   const text = JSON.stringify(key);
   if (node.dataset.key === text || isTypedIn(node)) return;
-  const place = whereFocusIs(node);
+  const index = focusIndex(node);
   node.dataset.key = text;
   node.replaceChildren(...[make()].flat().filter(Boolean));
-  giveFocusBack(node, place);
+  restoreFocus(node, index);
 }
 
 function isTypedIn(node) {
-  const here = document.activeElement;
-  return node.contains(here) && here.matches("input[type=number]") && (here.validity.badInput || here.value !== here.defaultValue);
+  const focused = document.activeElement;
+  return node.contains(focused) && focused.matches("input[type=number]") && (focused.validity.badInput || focused.value !== focused.defaultValue);
 }
 
 const FOCUSABLE = "input, select, textarea, button, summary, a[href]";
 
-function whereFocusIs(node) {
+function focusIndex(node) {
   return [...node.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement);
 }
 
-function giveFocusBack(node, place) {
-  if (place >= 0) node.querySelectorAll(FOCUSABLE)[place]?.focus({ preventScroll: true });
+function restoreFocus(node, index) {
+  if (index >= 0) node.querySelectorAll(FOCUSABLE)[index]?.focus({ preventScroll: true });
 }
 
-/** A number for people: four digits that matter, or those that do in a range so wide. */
+/** A number for people: four significant digits, or as many as a range of `width` needs. */
 export function show(value, width = 0) {
   if (typeof value !== "number" || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
@@ -129,11 +129,11 @@ export function show(value, width = 0) {
   return tidy(value, width).toLocaleString("en", { maximumFractionDigits: 8 });
 }
 
-/** A number with as many digits as can be told apart in a range so wide. */
+/** A number rounded to the digits that matter in a range of `width`. */
 export function tidy(value, width, digits = 4) {
   if (typeof value !== "number" || !Number.isFinite(value)) return null;
-  const apart = width > 0 && width < Math.abs(value) ? Math.floor(Math.log10(Math.abs(value) / width)) : 0;
-  return Number(value.toPrecision(Math.min(digits + apart, 17)));
+  const extra = width > 0 && width < Math.abs(value) ? Math.floor(Math.log10(Math.abs(value) / width)) : 0;
+  return Number(value.toPrecision(Math.min(digits + extra, 17)));
 }
 
 export function percent(share) {
@@ -149,7 +149,7 @@ export function duration(seconds) {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
-/** Say something to people who do not see the page. */
+/** Announce something to screen readers. */
 export function announce(words) {
   const live = byId("live");
   if (live && live.textContent !== words) live.textContent = words;
@@ -169,7 +169,7 @@ export function remember(key, value) {
     if (value === undefined) return JSON.parse(sessionStorage.getItem(key));
     sessionStorage.setItem(key, JSON.stringify(value));
   } catch {
-    // A browser may forbid storage; the page works without.
+    // A browser may forbid storage; the page works without it.
   }
   return value ?? null;
 }

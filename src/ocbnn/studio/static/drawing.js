@@ -1,4 +1,4 @@
-/** What people draw on the plot becomes rules; boxes that they move change them. */
+/** Drawings on the plot become rules, and moving a box changes its rule. */
 
 import { button, byId, el } from "./dom.js";
 import { askRegion } from "./region.js";
@@ -7,23 +7,23 @@ import { changeView, isClasses, shownNames, viewOf } from "./view.js";
 
 const HINTS = {
   move: "Drag to move the view. Drag a box of a rule, or its edges, to change the rule.",
-  forbid: "Drag a box where the output must not be, or use Add a rule.",
+  forbid: "Drag a box that the output must avoid, or use Add a rule.",
   band: "Drag a box that the output must stay inside, or use Add a rule.",
-  curve: "Draw the line that you expect, from left to right, or use Add a rule.",
-  region: "Drag a box over the inputs that the rule is about; then say what holds there. Or use Add a rule.",
+  curve: "Draw the curve you expect, from left to right, or use Add a rule.",
+  region: "Drag a box over the region of inputs, then say what holds there; or use Add a rule.",
 };
 
-const SAID_MS = 8000;
+const MESSAGE_MS = 8000;
 
 function toolsFor(store) {
   if (isClasses(store) || viewOf(store).along.length > 1) return [["move", "Move view"], ["region", "Mark a region"]];
   return [["move", "Move view"], ["forbid", "Forbid a box"], ["band", "Keep inside a band"], ["curve", "Expect a curve"]];
 }
 
-/** Points of a path such as "M1,2L3,4"; curves end each step in a point on the line. */
+/** The points of a path such as "M1,2L3,4"; each curve segment ends in a point. */
 export function points(path) {
   const steps = path.match(/[MLQC][^MLQCZ]*/g) ?? [];
-  return steps.map((step) => step.slice(1).trim().split(/[\s,]+/).map(Number).slice(-2)).filter((one) => one.every(Number.isFinite));
+  return steps.map((step) => step.slice(1).trim().split(/[\s,]+/).map(Number).slice(-2)).filter((point) => point.every(Number.isFinite));
 }
 
 const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
@@ -43,12 +43,12 @@ export class Drawing {
     display.addEventListener("show", () => this.render());
   }
 
-  /** Say something for a while; what is wrong stays until the next action. */
+  /** Show a message for a while; an error stays until the next action. */
   say(words, isWrong = false) {
     this.words = words;
     this.isWrong = isWrong;
     clearTimeout(this.timer);
-    if (words && !isWrong) this.timer = setTimeout(() => this.say(""), SAID_MS);
+    if (words && !isWrong) this.timer = setTimeout(() => this.say(""), MESSAGE_MS);
     this.render();
   }
 
@@ -90,11 +90,11 @@ export class Drawing {
 
   #undo() {
     undo(this.store);
-    this.say(canUndo() ? "" : "The rules are as they were when you came.");
+    this.say(canUndo() ? "" : "There is nothing more to undo.");
   }
 
-  /** Escape puts a tool away. Control and Z undoes, except where it belongs to a field. */
-  hearKey(event) {
+  /** Escape puts a tool away. Ctrl-Z undoes, except in a field. */
+  onKey(event) {
     if (event.key === "Escape" && this.display.tool !== "move" && !byId("dialog").open) {
       this.display.take("move");
       return;
@@ -105,8 +105,8 @@ export class Drawing {
     this.#undo();
   }
 
-  /** @param {Record<string, any>} event of Plotly: something was drawn, moved or zoomed */
-  hear(event, graph, plot) {
+  /** @param {Record<string, any>} event of Plotly, after drawing, moving or zooming */
+  onPlotEvent(event, graph, plot) {
     if (event.reset) return this.#reset();
     if (Array.isArray(event.shapes)) return this.#drawn(event.shapes.at(-1), plot);
     const moved = Object.keys(event).map((key) => key.match(/^shapes\[(\d+)\]\./)?.[1]).find(Boolean);
@@ -133,9 +133,9 @@ export class Drawing {
   }
 
   #curve(shape) {
-    const found = shape.path ? points(shape.path) : [];
-    if (found.length < 2) throw new Error("That line is too short. Draw from left to right.");
-    return { kind: "curve", view: viewOf(this.store), points: found, sd: null };
+    const drawn = shape.path ? points(shape.path) : [];
+    if (drawn.length < 2) throw new Error("That line is too short. Draw a longer one, from left to right.");
+    return { kind: "curve", view: viewOf(this.store), points: drawn, sd: null };
   }
 
   async #box(shape, tool) {
@@ -143,8 +143,8 @@ export class Drawing {
     const y = sorted(shape.y0, shape.y1);
     const view = viewOf(this.store);
     if (tool !== "region") return { kind: tool, view, x, y };
-    const rest = await askRegion(this.store, view);
-    return rest && { view, x, y: view.along.length > 1 ? y : null, ...rest };
+    const claim = await askRegion(this.store, view);
+    return claim && { view, x, y: view.along.length > 1 ? y : null, ...claim };
   }
 
   async #moved(index, graph, plot) {
@@ -152,13 +152,13 @@ export class Drawing {
     const shape = graph.layout.shapes[index];
     if (!rule || !shape) return;
     const { ranges } = plot;
-    const now = { x: sorted(shape.x0, shape.x1), y: sorted(shape.y0, shape.y1) };
-    for (const side of ["x", "y"]) now[side] = keepOpen(checked.shape[side], now[side], ranges[side]);
+    const sides = { x: sorted(shape.x0, shape.x1), y: sorted(shape.y0, shape.y1) };
+    for (const side of ["x", "y"]) sides[side] = keepOpen(checked.shape[side], sides[side], ranges[side]);
     try {
-      const { text } = await this.store.post("moved", { text: rule.text, shape: { ...checked.shape, ...now }, view: viewOf(this.store) });
-      checked.shape = { ...checked.shape, ...now };
+      const { text } = await this.store.post("moved", { text: rule.text, shape: { ...checked.shape, ...sides }, view: viewOf(this.store) });
+      checked.shape = { ...checked.shape, ...sides };
       editRule(this.store, rule.id, { text });
-      this.say("The rule follows its box. Undo takes it back.");
+      this.say("The rule follows its box. Undo reverts it.");
     } catch (error) {
       this.say(error.message, true);
     }
@@ -173,7 +173,7 @@ export class Drawing {
       const high = event[`${axis}.range[1]`] ?? event[`${axis}.range`]?.[1];
       return name && Number.isFinite(low) && Number.isFinite(high) ? [[name, [low, high]]] : [];
     });
-    if (edges.length) changeView(this.store, (it) => Object.assign(it.ranges, Object.fromEntries(edges)));
+    if (edges.length) changeView(this.store, (view) => Object.assign(view.ranges, Object.fromEntries(edges)));
   }
 
   #zoom(factor) {
@@ -194,7 +194,7 @@ export class Drawing {
   }
 }
 
-/** A side that was open and still ends where the plot ends stays open. */
+/** A side that was open stays open while it still ends at the edge of the plot. */
 function keepOpen(before, now, range) {
   if (!before) return null;
   const near = (a, b) => Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a));

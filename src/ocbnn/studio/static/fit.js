@@ -1,4 +1,4 @@
-/** Step 4: how to fit, how far it is, and what came out. */
+/** Step 4: settings of the fit, its progress and its result. */
 
 import { announce, button, choice, duration, el, field, number, percent, renderOnce, show } from "./dom.js";
 import { resultParts, verdictWords } from "./result.js";
@@ -9,10 +9,10 @@ const SETTINGS = {
   "warm-start": ["iterations"], smc: ["chains", "particles", "moves", "polish"], svgd: ["particles", "iterations"],
   vi: ["iterations", "draws"], ensemble: ["members", "iterations"], laplace: ["iterations", "draws"],
 };
-const WORDS = { chains: "Chains", warmup: "Warm-up moves", draws: "Draws per chain", iterations: "Steps", particles: "Particles", members: "Members", moves: "Moves", steps: "Steps of a move", polish: "Last rounds", thin: "Moves per draw", step_size: "Step size", max_depth: "Depth of a move", batch_size: "Rows per step" };
+const LABELS = { chains: "Chains", warmup: "Warm-up moves", draws: "Draws per chain", iterations: "Steps", particles: "Particles", members: "Members", moves: "Moves", steps: "Steps of a move", polish: "Last rounds", thin: "Moves per draw", step_size: "Step size", max_depth: "Depth of a move", batch_size: "Rows per step" };
 const WHOLE = { min: 1, step: 1 };
 const LEAST = { warmup: { min: 0, step: 1 }, step_size: { min: 0 }, decay: { min: 0 }, friction: { min: 0 } };
-const STAGES = { none: "Not fitted yet.", waiting: "Waits for its turn.", running: "Fitting", done: "Fitted.", stopped: "Stopped. What there was is kept.", failed: "The fit failed." };
+const STAGES = { none: "Not fitted yet.", waiting: "Waiting for another fit to finish.", running: "Fitting", done: "Fitted.", stopped: "Stopped. The draws so far are kept.", failed: "The fit failed." };
 
 const isBusy = (fit) => ["waiting", "running"].includes(fit?.state);
 
@@ -25,9 +25,9 @@ function setInference(store, changes) {
 
 function budget(store) {
   const { inference } = store.document;
-  const own = Object.keys(inference).filter((key) => typeof inference[key] === "number");
-  const keys = [...new Set([...(SETTINGS[inference.algorithm] ?? []), ...own])];
-  return keys.map((key) => field(WORDS[key] ?? key.replaceAll("_", " "), number(inference[key], (value) => setInference(store, { [key]: value }), { ...LEAST[key] ?? WHOLE, placeholder: "usual" })));
+  const given = Object.keys(inference).filter((key) => typeof inference[key] === "number");
+  const keys = [...new Set([...(SETTINGS[inference.algorithm] ?? []), ...given])];
+  return keys.map((key) => field(LABELS[key] ?? key.replaceAll("_", " "), number(inference[key], (value) => setInference(store, { [key]: value }), { ...LEAST[key] ?? WHOLE, placeholder: "default" })));
 }
 
 function algorithmFields(store) {
@@ -45,10 +45,10 @@ function noiseFields(store) {
   const set = (value) => value !== null && store.change((saved) => {
     saved.fit.noise = value;
   });
-  const isGiven = !["infer", "varies", undefined].includes(noise);
-  const options = [["infer", "learned"], ["varies", "learned, varies with inputs"], ["given", "given"]];
-  const pick = field("Measurement error", choice(options, isGiven ? "given" : (noise ?? "infer"), (key) => set(key === "given" ? 0.1 : key)));
-  const size = isGiven && typeof noise === "number" ? field("Its size (standard deviation)", number(noise, set, { min: 0 })) : null;
+  const isFixed = !["infer", "varies", undefined].includes(noise);
+  const options = [["infer", "learned"], ["varies", "learned, varies with inputs"], ["given", "fixed"]];
+  const pick = field("Measurement error", choice(options, isFixed ? "given" : (noise ?? "infer"), (key) => set(key === "given" ? 0.1 : key)));
+  const size = isFixed && typeof noise === "number" ? field("Its size (standard deviation)", number(noise, set, { min: 0 })) : null;
   return el("div", { class: "pair" }, pick, size);
 }
 
@@ -58,12 +58,12 @@ function moreFields(store) {
     saved.fit[key] = value;
   });
   const shares = [[0, "none"], [0.1, "10 %"], [0.2, "20 %"], [0.3, "30 %"]];
-  const now = fit.holdout ?? 0;
-  if (!shares.some(([share]) => share === now)) shares.push([now, percent(now)]);
-  const holdout = choice(shares.map(([share, words]) => [String(share), words]), String(now), (value) => set("holdout")(Number(value)));
+  const current = fit.holdout ?? 0;
+  if (!shares.some(([share]) => share === current)) shares.push([current, percent(current)]);
+  const holdout = choice(shares.map(([share, words]) => [String(share), words]), String(current), (value) => set("holdout")(Number(value)));
   return [
     data.task === "regression" && noiseFields(store),
-    el("div", { class: "pair" }, field("Rows kept back for scores", holdout), field("Seed", number(fit.seed, set("seed"), { min: 0, step: 1 }))),
+    el("div", { class: "pair" }, field("Rows held out for scores", holdout), field("Seed", number(fit.seed, set("seed"), { min: 0, step: 1 }))),
   ];
 }
 
@@ -80,14 +80,14 @@ function progressWords(fit) {
 class Runner {
   constructor(store, display) {
     Object.assign(this, { store, display, trouble: "", isAsking: false });
-    this.bar = el("progress", { max: 1, value: 0, "aria-label": "How far the fit is" });
+    this.bar = el("progress", { max: 1, value: 0, "aria-label": "Progress of the fit" });
     this.words = el("output", { class: "message two" });
     this.stale = el("p", { class: "stale" });
     this.start = button("Fit", () => this.#fit(false), { class: "primary" });
     this.quick = button("Quick look", () => this.#fit(true));
     this.stop = button("Stop and keep", () => this.#ask(() => store.post("cancel")));
     this.node = el("div", { class: "runner" }, el("div", { class: "row" }, this.start, this.quick, this.stop), this.bar, this.words, this.stale);
-    this.said = "";
+    this.announced = "";
   }
 
   async #ask(work) {
@@ -106,7 +106,7 @@ class Runner {
   #fit(quick) {
     this.#ask(async () => {
       await this.store.flush();
-      if (this.store.isDirty) throw new Error("The study is not saved yet, so it cannot be fitted.");
+      if (this.store.isDirty) throw new Error("The study cannot be fitted before it is saved.");
       await this.store.post("fit", { quick });
       this.display.set({ prior: false, with: true, without: true });
     });
@@ -121,15 +121,15 @@ class Runner {
     this.#renderBar(fit, busy);
     this.words.textContent = this.trouble || progressWords(fit);
     this.words.classList.toggle("wrong", Boolean(this.trouble) || fit.state === "failed");
-    this.stale.textContent = fit.stale && !busy ? "Rules, data or settings changed since this fit." : "";
+    this.stale.textContent = fit.stale && !busy ? "Rules, data or settings have changed since this fit." : "";
     this.#announce(fit, busy);
   }
 
-  /** Stages as they come; at the end the verdict, which comes a moment later. */
+  /** Announce each stage, and at the end the verdict, which arrives a moment later. */
   #announce(fit, busy) {
-    const said = busy ? fit.stage || STAGES[fit.state] : `${STAGES[fit.state] ?? ""} ${verdictWords(this.store.state.result)}`;
-    if (said !== this.said && this.said) announce(said);
-    this.said = said;
+    const message = busy ? fit.stage || STAGES[fit.state] : `${STAGES[fit.state] ?? ""} ${verdictWords(this.store.state.result)}`;
+    if (message !== this.announced && this.announced) announce(message);
+    this.announced = message;
   }
 
   #renderBar(fit, busy) {
@@ -144,7 +144,7 @@ export function setUpFit(node, store, display) {
   const algorithm = el("div");
   const more = el("div");
   const result = el("div", { class: "result" });
-  node.replaceChildren(algorithm, el("details", {}, el("summary", {}, "Error, rows kept back, seed"), more), runner.node, result);
+  node.replaceChildren(algorithm, el("details", {}, el("summary", {}, "Measurement error, held-out rows, seed"), more), runner.node, result);
   const render = () => {
     const { inference, fit, data } = store.document;
     renderOnce(algorithm, [inference, store.state.choice], () => algorithmFields(store));

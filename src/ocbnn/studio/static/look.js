@@ -1,4 +1,4 @@
-/** Colours and fonts of plots, for both themes. Okabe and Ito's, lighter on dark ground. */
+/** Colours and fonts of plots for both themes: Okabe and Ito's, lighter on dark. */
 
 const LIGHT = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#CC3311", "#B8A800", "#555555"];
 const DARK = ["#4C9FDB", "#F0B030", "#2CC596", "#E09AC2", "#8CCBF2", "#F2714F", "#D9CA3C", "#A9A9A9"];
@@ -14,10 +14,10 @@ export const hue = (index) => hues()[(((index ?? 0) % 8) + 8) % 8];
 
 const NAMED = { blue: 0, orange: 1, green: 2, purple: 3, pink: 3, cyan: 4, red: 5, yellow: 6, grey: 7, gray: 7 };
 
-/** The colour of a class: its own where all classes are called after colours. */
+/** The colour of a class: the one it names, if all classes are names of colours. */
 export function classHue(labels, k) {
-  const own = labels.map((label) => NAMED[String(label).toLowerCase()]);
-  return hue(own.includes(undefined) ? k : own[k]);
+  const named = labels.map((label) => NAMED[String(label).toLowerCase()]);
+  return hue(named.includes(undefined) ? k : named[k]);
 }
 
 export function look() {
@@ -44,8 +44,8 @@ export function faded(hex, alpha) {
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "{": "&#123;" };
 
 /**
- * People's words as they are. Plotly takes tags in texts for markup and for links, and
- * what stands in braces after a percent sign for something to fill in.
+ * Escape people's texts: Plotly reads tags as markup and links, and braces after a
+ * percent sign as a placeholder.
  */
 export const plain = (text) => String(text).replace(/\s/g, " ").replace(/[&<>{]/g, (sign) => ENTITIES[sign]);
 

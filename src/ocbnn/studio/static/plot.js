@@ -1,4 +1,4 @@
-/** One plot, or two side by side, of everything that is known in the view. */
+/** One plot, or two side by side, of everything in the view. */
 
 import { byId, el } from "./dom.js";
 import { catchEdges } from "./edges.js";
@@ -12,7 +12,7 @@ const DRAG = { move: "pan", forbid: "drawrect", band: "drawrect", region: "drawr
 const NAMES = { prior: "Before the data", with: "With your rules", without: "Without rules" };
 const WHICH = ["prior", "without", "with"];
 
-/** Edges that a rule leaves open end where the plot ends. */
+/** Edges that a rule leaves open extend to the edge of the plot. */
 function within(edges, range) {
   const [low, high] = edges ?? [null, null];
   return [low ?? range?.[0], high ?? range?.[1]];
@@ -30,9 +30,9 @@ function shapeOf(checked, rule, ranges) {
 }
 
 export class Plot {
-  /** @param {(shapes: object[], edges: object) => void} hear told of every `plotly_relayout` */
-  constructor(store, sources, display, hear) {
-    Object.assign(this, { store, sources, display, hear });
+  /** @param {(shapes: object[], edges: object) => void} onEvent called for every event */
+  constructor(store, sources, display, onEvent) {
+    Object.assign(this, { store, sources, display, onEvent });
     this.panes = ["one", "two"].map((name) => ({
       figure: byId(`pane-${name}`), caption: byId(`caption-${name}`), graph: byId(`graph-${name}`), isReady: false,
     }));
@@ -45,7 +45,7 @@ export class Plot {
     document.addEventListener("theme", later);
   }
 
-  /** Draw once per frame, whatever was asked. */
+  /** Draw at most once per frame. */
   draw() {
     if (this.waiting || !this.store.state) return;
     this.waiting = true;
@@ -64,9 +64,9 @@ export class Plot {
 
   /** Rules that are plain boxes in this view, in the order of the plot's shapes. */
   get boxes() {
-    const { state, document: here } = this.store;
-    return here.rules.flatMap((rule) => {
-      const checked = state.rules?.find((one) => one.id === rule.id);
+    const { state, document: saved } = this.store;
+    return saved.rules.flatMap((rule) => {
+      const checked = state.rules?.find((line) => line.id === rule.id);
       return rule.on && checked?.shape ? [{ rule, checked }] : [];
     });
   }
@@ -74,7 +74,7 @@ export class Plot {
   #plans() {
     const { show } = this.display;
     const shown = WHICH.filter((which) => show[which] && this.sources[which]);
-    // Until a fit has something to show, what it starts from.
+    // Until a fit has something to show, show the prior it starts from.
     if (!shown.length && this.sources.isRunning && this.sources.prior) shown.push("prior");
     const isMap = viewOf(this.store).along.length > 1;
     if (!show.side) return [isMap ? { words: NAMES[shown.at(-1)] ?? "", whiches: shown.slice(-1) } : { words: "", whiches: shown }];
@@ -102,8 +102,8 @@ export class Plot {
     if (pane.isReady) return;
     pane.isReady = true;
     catchEdges(pane.graph, () => this.display.tool === "move");
-    pane.graph.on("plotly_relayout", (event) => this.hear(event, pane.graph));
-    pane.graph.on("plotly_doubleclick", () => this.hear({ reset: true }, pane.graph));
+    pane.graph.on("plotly_relayout", (event) => this.onEvent(event, pane.graph));
+    pane.graph.on("plotly_doubleclick", () => this.onEvent({ reset: true }, pane.graph));
     new ResizeObserver(() => pane.graph.clientWidth && Plotly.Plots.resize(pane.graph)).observe(pane.graph);
   }
 
@@ -122,14 +122,14 @@ export class Plot {
   #layers() {
     const { rules } = this.store.document;
     return this.sources.layers.flatMap((layer) => {
-      const rule = rules.find((one) => one.id === layer.id);
+      const rule = rules.find((other) => other.id === layer.id);
       return rule?.on === false || !rule ? [] : [layerTraces({ ...layer, colour: rule.colour })];
     });
   }
 
   #labels() {
-    const found = WHICH.map((which) => this.sources[which]?.classes).find(Boolean);
-    return found ?? labelsOf(this.store);
+    const classes = WHICH.map((which) => this.sources[which]?.classes).find(Boolean);
+    return classes ?? labelsOf(this.store);
   }
 
   #layout(isPlain) {
@@ -146,22 +146,22 @@ export class Plot {
       yaxis,
       dragmode: isPlain && tool !== "move" ? false : DRAG[tool],
       newshape: { line: { color: hue(tool === "forbid" ? 5 : 2), width: 2 }, fillcolor: faded(hue(tool === "forbid" ? 5 : 2), 0.2) },
-      // While somebody draws, boxes are out of the way; their areas stay as layers.
+      // While a tool is selected, boxes cannot be moved; their areas stay visible as layers.
       shapes: isPlain || tool !== "move" ? [] : this.boxes.map(({ rule, checked }) => shapeOf(checked, rule, { x, y })),
     };
   }
 
-  /** What the plot's bands are. */
+  /** The legend of the plot's bands. */
   #bands({ words, whiches }) {
-    const found = whiches.map((which) => [which, this.sources[which]]).filter(([, one]) => ["curve", "classes"].includes(one?.kind));
-    if (!found.length) return "";
-    const isWide = found.some(([which, one]) => which !== "prior" && one.kind === "curve" && one.low);
+    const summaries = whiches.map((which) => [which, this.sources[which]]).filter(([, summary]) => ["curve", "classes"].includes(summary?.kind));
+    if (!summaries.length) return "";
+    const isWide = summaries.some(([which, summary]) => which !== "prior" && summary.kind === "curve" && summary.low);
     return `${words ? " · " : ""}${isWide ? "Dark band: 95 % of functions. Pale band: 95 % of new rows." : "Band: 95 % of functions."}`;
   }
 
   #words(plan) {
     const view = viewOf(this.store);
-    const names = { prior: "functions before the data", with: "the answer with your rules", without: "the answer without rules" };
+    const names = { prior: "functions before the data", with: "the fit with your rules", without: "the fit without rules" };
     const parts = plan.whiches.map((which) => names[which]);
     const rules = this.store.document.rules.filter((rule) => rule.on).length;
     if (this.display.show.data && this.sources.rows) parts.push(`${rowsShown(this.sources.rows)} of data`);

@@ -1,4 +1,4 @@
-/** Step 3: what rules and network say before any data. */
+/** Step 3: functions of the network that the rules allow, before any data. */
 
 import { byId, check, choice, duration, el, field, mark, number, renderOnce } from "./dom.js";
 
@@ -6,7 +6,7 @@ const ACTIVATIONS = ["rbf", "tanh", "relu", "silu", "gelu", "softplus", "sigmoid
 
 function layersOf(text) {
   const units = text.split(/[\s,]+/).filter(Boolean).map(Number);
-  return units.length && units.every((one) => Number.isInteger(one) && one > 0) ? units : null;
+  return units.length && units.every((count) => Number.isInteger(count) && count > 0) ? units : null;
 }
 
 function networkFields(store) {
@@ -22,14 +22,14 @@ function networkFields(store) {
     },
   });
   return [
-    el("div", { class: "pair" }, field("Hidden units (10, or 20, 20 for two layers)", hidden), field("Shape of a unit", choice(ACTIVATIONS, network.activation ?? "rbf", set("activation")))),
+    el("div", { class: "pair" }, field("Hidden units (10, or 20, 20 for two layers)", hidden), field("Activation of a unit", choice(ACTIVATIONS, network.activation ?? "rbf", set("activation")))),
     el(
       "div",
       { class: "pair" },
-      field("Weights scatter", choice([["fan-in", "less in wide layers"], ["isotropic", "alike in all layers"], ["learned", "as the data teach"]], network.weight_prior ?? "fan-in", set("weight_prior"))),
-      field("by (standard deviation)", number(network.weight_scale ?? 1, set("weight_scale"), { min: 0 })),
+      field("Prior spread of weights", choice([["fan-in", "smaller in wide layers"], ["isotropic", "the same in all layers"], ["learned", "learned from the data"]], network.weight_prior ?? "fan-in", set("weight_prior"))),
+      field("Standard deviation", number(network.weight_scale ?? 1, set("weight_scale"), { min: 0 })),
     ),
-    check("Work on columns of mean zero and spread one", network.standardize ?? true, set("standardize")),
+    check("Standardize columns to mean zero and standard deviation one", network.standardize ?? true, set("standardize")),
   ];
 }
 
@@ -41,7 +41,7 @@ export function setUpPrior(node, store, sources, display) {
     el("p", {}, "Functions that your rules allow, before any data is seen. If they look wrong here, the rules do not say what you mean."),
     toggle,
     message,
-    el("details", {}, el("summary", {}, "The family of functions"), fields),
+    el("details", {}, el("summary", {}, "The network"), fields),
   );
   const renderWords = () => {
     const { prior, priorBusy, priorError, priorWords } = sources;
@@ -50,12 +50,12 @@ export function setUpPrior(node, store, sources, display) {
     byId("busy").textContent = aside;
     byId("busy").hidden = !aside || !display.show.prior;
     if (!display.show.prior) message.textContent = "Not shown.";
-    else if (priorBusy) message.textContent = "Computing what your rules say.";
+    else if (priorBusy) message.textContent = "Computing the functions that your rules allow.";
     else if (priorError) message.textContent = priorError;
     else if (prior) message.textContent = [priorWords, prior.seconds ? `Took ${duration(prior.seconds)}.` : ""].filter(Boolean).join(" ");
   };
   const render = () => {
-    renderOnce(toggle, display.show.prior, () => check("Show on the plot, and follow the rules as they change", display.show.prior, (prior) => display.set({ prior })));
+    renderOnce(toggle, display.show.prior, () => check("Show on the plot, and update as the rules change", display.show.prior, (prior) => display.set({ prior })));
     if (store.document) renderOnce(fields, store.document.network ?? {}, () => networkFields(store));
     renderWords();
   };

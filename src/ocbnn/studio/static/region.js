@@ -21,29 +21,29 @@ function limitFields(limits) {
   );
 }
 
-/** Open the page's dialog; resolves to what `read` gives, or null when it was left. */
+/** Open the page's dialog; resolves to what `read` returns, or null if cancelled. */
 function ask(title, body, read) {
   const dialog = byId("dialog");
   const problem = el("output", { class: "message wrong", role: "alert" });
   return new Promise((resolve) => {
-    let found = null;
+    let answer = null;
     const add = () => {
       const [value, trouble] = read();
       problem.textContent = trouble ?? "";
       if (trouble) return;
-      found = value;
+      answer = value;
       dialog.close();
     };
     dialog.replaceChildren(
       el("h2", { id: "dialog-title" }, title),
-      form(add, body, problem, el("div", { class: "row" }, submit("Add the rule"), button("Leave it", () => dialog.close()))),
+      form(add, body, problem, el("div", { class: "row" }, submit("Add the rule"), button("Cancel", () => dialog.close()))),
     );
-    dialog.addEventListener("close", () => resolve(found), { once: true });
+    dialog.addEventListener("close", () => resolve(answer), { once: true });
     dialog.showModal();
   });
 }
 
-/** @returns {Promise<object | null>} the part of DRAWN that no drawing can say */
+/** @returns {Promise<object | null>} the claim, which a drawing cannot express */
 export function askRegion(store, view) {
   if (isClasses(store)) {
     const chosen = new Set();
@@ -57,12 +57,12 @@ export function askRegion(store, view) {
   return ask(`What holds for ${view.output} in this region?`, limitFields(limits), () => {
     const { low, high } = limits;
     if (low === null && high === null) return [null, "Write at least one of the two limits."];
-    if (low !== null && high !== null && low >= high) return [null, `“At least”, ${low}, has to be below “At most”, ${high}.`];
+    if (low !== null && high !== null && low >= high) return [null, `“At least”, ${low}, must be below “At most”, ${high}.`];
     return [{ kind: "limits", ...limits }, null];
   });
 }
 
-/** Another tab was first: whose version stays? Resolves to true for this tab's. */
+/** Ask which version to keep after a conflict; resolves to true for this tab's. */
 export function askWhose() {
   const dialog = byId("dialog");
   return new Promise((resolve) => {
@@ -73,7 +73,7 @@ export function askWhose() {
     };
     dialog.replaceChildren(
       el("h2", { id: "dialog-title" }, "This study was changed in another tab"),
-      el("p", {}, "Only one version can stay."),
+      el("p", {}, "Only one version can be kept."),
       el("div", { class: "row" }, button("Take the other version", take(false), { class: "primary" }), button("Keep this one", take(true))),
     );
     dialog.addEventListener("close", () => resolve(ours), { once: true });

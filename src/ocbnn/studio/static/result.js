@@ -1,11 +1,11 @@
-/** What came out of a fit, in words. */
+/** The result of a fit, in words. */
 
 import { el, percent, show } from "./dom.js";
 
 const VERDICTS = { good: "The draws can be trusted", fair: "The draws are usable, with care", poor: "The draws cannot be trusted yet", unknown: "Nothing is known about the draws" };
-const SCORES = { rmse: "typical error (RMSE)", r2: "share of the variation explained (R²)", coverage_90: "share of rows inside their 90 % interval", accuracy: "share of rows told right", log_loss: "log loss", most_frequent: "share of the most frequent class" };
+const SCORES = { rmse: "typical error (RMSE)", r2: "share of the variation explained (R²)", coverage_90: "share of rows inside their 90 % interval", accuracy: "share of rows classified correctly", log_loss: "log loss", most_frequent: "share of the most frequent class" };
 
-/** A score for people; with several outputs its key begins with one of them. */
+/** A score's label; with several outputs, its key begins with the output's name. */
 function scoreName(key) {
   const cut = key.lastIndexOf(" ");
   const name = key.slice(cut + 1);
@@ -13,15 +13,15 @@ function scoreName(key) {
   return cut < 0 ? words : `${key.slice(0, cut)}: ${words}`;
 }
 
-/** What to say to people when a fit has ended. */
+/** The sentence that is announced when a fit has ended. */
 export function verdictWords(result) {
   const status = result?.with?.verdict?.status;
   return status ? `${VERDICTS[status] ?? status}.` : "";
 }
 
-function verdict(one, words) {
-  const status = one?.verdict?.status ?? "unknown";
-  const sentences = one?.verdict?.sentences ?? [];
+function verdict(fit, words) {
+  const status = fit?.verdict?.status ?? "unknown";
+  const sentences = fit?.verdict?.sentences ?? [];
   return el(
     "section",
     { class: `verdict ${status}` },
@@ -31,10 +31,10 @@ function verdict(one, words) {
 }
 
 function ruleRow(rule, bare) {
-  const other = bare?.find((one) => one.rule === rule.rule);
-  const broken = (one) => el("td", { class: one?.violation > 0.01 ? "some" : "" }, percent(one?.violation));
+  const other = bare?.find((line) => line.rule === rule.rule);
+  const violation = (line) => el("td", { class: line?.violation > 0.01 ? "some" : "" }, percent(line?.violation));
   return [
-    el("tr", {}, el("th", { scope: "row" }, rule.rule), broken(rule), bare ? broken(other) : null),
+    el("tr", {}, el("th", { scope: "row" }, rule.rule), violation(rule), bare ? violation(other) : null),
     rule.sentence ? el("tr", { class: "sentence" }, el("td", { colspan: bare ? 3 : 2 }, rule.sentence)) : null,
   ];
 }
@@ -44,7 +44,7 @@ function ruleTable(result) {
   if (!rules.length) return null;
   const bare = result.without?.rules?.length ? result.without.rules : null;
   const heads = ["Rule", "With rules", bare ? "Without" : null].filter(Boolean).map((words) => el("th", { scope: "col" }, words));
-  return el("table", {}, el("caption", {}, "How much of each rule is broken"), el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rules.flatMap((rule) => ruleRow(rule, bare))));
+  return el("table", {}, el("caption", {}, "How much each rule is violated"), el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rules.flatMap((rule) => ruleRow(rule, bare))));
 }
 
 function scoreTable(result) {
@@ -63,19 +63,19 @@ function scoreTable(result) {
 }
 
 function certificates(result) {
-  const found = result.certificates ?? [];
-  if (!found.length) return null;
-  const line = (one) => el("li", {}, el("strong", {}, `${one.rule}: `), one.sentence || `${percent(one.holds)} of draws proved, ${percent(one.broken)} broken, ${percent(one.undecided)} open.`);
-  return el("section", {}, el("h3", {}, "Proved at every input"), el("ul", {}, found.map(line)));
+  const proofs = result.certificates ?? [];
+  if (!proofs.length) return null;
+  const line = (proof) => el("li", {}, el("strong", {}, `${proof.rule}: `), proof.sentence || `${percent(proof.holds)} of draws proved, ${percent(proof.broken)} violated, ${percent(proof.undecided)} undecided.`);
+  return el("section", {}, el("h3", {}, "Proved at every input"), el("ul", {}, proofs.map(line)));
 }
 
-/** Lines that were wrapped for a terminal are put together: the page wraps them. */
+/** Join lines that were wrapped for a terminal; the page wraps them itself. */
 function unwrapped(text) {
   const indent = (line) => line.match(/^ */)[0].length;
   return text.split("\n").reduce((lines, line) => {
-    const before = lines.at(-1) ?? "";
-    const goesOn = before.length > 55 && !/[.:]$/.test(before) && line.trim() && indent(line) === indent(before) && !/\S {3,}\S/.test(line + before);
-    return goesOn ? [...lines.slice(0, -1), `${before} ${line.trim()}`] : [...lines, line];
+    const previous = lines.at(-1) ?? "";
+    const isContinued = previous.length > 55 && !/[.:]$/.test(previous) && line.trim() && indent(line) === indent(previous) && !/\S {3,}\S/.test(line + previous);
+    return isContinued ? [...lines.slice(0, -1), `${previous} ${line.trim()}`] : [...lines, line];
   }, []).join("\n");
 }
 
@@ -88,15 +88,15 @@ function pageOf(title, text, open = false) {
 export function resultParts(result, isOld) {
   if (!result) return [];
   return [
-    isOld ? el("p", { class: "stale" }, "What follows is of the fit before.") : null,
+    isOld ? el("p", { class: "stale" }, "The result below is of the previous fit.") : null,
     result.quick ? el("p", { class: "stale" }, "A quick look: too short to judge by. Press Fit for an answer.") : null,
     result.rows ? el("p", {}, result.rows) : null,
     verdict(result.with, "With rules"),
     ruleTable(result),
-    pageOf("Do rules fight the data, or each other?", result.conflicts, true),
+    pageOf("Do rules conflict with the data, or with each other?", result.conflicts, true),
     certificates(result),
     scoreTable(result),
     result.without ? verdict(result.without, "Without rules") : null,
-    pageOf("The whole report", result.report),
+    pageOf("Full report", result.report),
   ];
 }

@@ -1,14 +1,14 @@
 /** Changes to the list of rules. */
 
-// Blue and pink come last, which answers and functions before the data have; classes have
-// the first colours.
+// Blue and pink come last: fits and functions before the data have them. Classes have the
+// first colours.
 const FORBIDDEN_FIRST = [5, 1, 6, 4, 7, 2, 3, 0];
 const EXPECTED_FIRST = [2, 4, 6, 1, 7, 5, 3, 0];
 const CLASSES_FIRST = [7, 6, 4, 3, 5, 1, 2, 0];
 
 function freeColour({ rules, data }, kind) {
-  const limits = kind === "forbid" ? FORBIDDEN_FIRST : EXPECTED_FIRST;
-  const order = data.task === "classification" ? CLASSES_FIRST : limits;
+  const preferred = kind === "forbid" ? FORBIDDEN_FIRST : EXPECTED_FIRST;
+  const order = data.task === "classification" ? CLASSES_FIRST : preferred;
   const used = rules.map((rule) => rule.colour);
   return order.find((colour) => !used.includes(colour)) ?? order[rules.length % 8];
 }
@@ -23,7 +23,7 @@ function freeId(rules) {
 const past = [];
 const MOST = 100;
 
-/** Change the rules so that it can be undone; typing on in one rule is one change. */
+/** Change the rules undoably; continued typing in one rule counts as one change. */
 function changeRules(store, edit, wait, key = null) {
   const before = structuredClone(store.document.rules);
   if (key === null || past.at(-1)?.key !== key) past.push({ rules: before, key });
@@ -49,7 +49,7 @@ export function addRule(store, text, kind) {
 
 export function editRule(store, id, changes, wait = 0) {
   const edit = (saved) => {
-    const rule = saved.rules.find((one) => one.id === id);
+    const rule = saved.rules.find((other) => other.id === id);
     if (rule) Object.assign(rule, changes);
   };
   changeRules(store, edit, wait, wait > 0 ? id : null);
@@ -62,16 +62,16 @@ export function removeRule(store, id) {
   changeRules(store, edit, 0);
 }
 
-/** A column as rules write it. */
+/** A column's name in the syntax of rules. */
 export function written(name) {
   return /^[A-Za-z_]\w*$/.test(name) ? name : `\`${name.replaceAll("`", "``")}\``;
 }
 
-/** A class as rules write it. */
-export const label = (one) => (typeof one === "string" ? JSON.stringify(one) : String(one));
+/** A class's label in the syntax of rules. */
+export const label = (value) => (typeof value === "string" ? JSON.stringify(value) : String(value));
 
-/** @returns {string} the name that a rule's text begins with, or nothing */
+/** @returns {string} the name that a rule's text begins with, or "" */
 export function nameIn(text) {
-  const found = text.match(/^\s*([\p{L}\d][\p{L}\d _-]*):/u)?.[1].trim() ?? "";
-  return /^if\b/.test(found) ? "" : found;
+  const name = text.match(/^\s*([\p{L}\d][\p{L}\d _-]*):/u)?.[1].trim() ?? "";
+  return /^if\b/.test(name) ? "" : name;
 }

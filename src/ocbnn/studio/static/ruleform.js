@@ -1,4 +1,4 @@
-/** "Add a rule" with fields: everything that can be drawn, for those who do not draw. */
+/** The form "Add a rule": everything that can be drawn, with fields instead. */
 
 import { check, choice, el, field, form, mark, number, submit, tidy } from "./dom.js";
 import { addRule, label, written } from "./rulebook.js";
@@ -7,20 +7,20 @@ import { amounts, column, isClasses, labelsOf, levelsOf, viewOf, widthOf } from 
 const KINDS = {
   forbid: "the output must not be in a box",
   band: "the output stays inside a band",
-  curve: "the output is about a line",
+  curve: "the output follows a line",
   rises: "the output rises with an input",
   falls: "the output falls with an input",
   class: "only some classes are possible",
   text: "something else, as text",
 };
 
-// The fields that each kind needs, by their names on the page.
+// The fields of each kind and their labels.
 const CLAIMS = {
   forbid: { low: "not between", high: "and" },
   band: { low: "at least", high: "at most" },
   curve: { start: "value at the start", end: "value at the end" },
 };
-const SPOKEN = { and: "and not above" };
+const ARIA_LABELS = { and: "and not above" };
 const ON_NAMES = ["forbid", "band", "class"];
 
 class Form {
@@ -49,7 +49,7 @@ class Form {
     Object.assign(this.values, { column: name, level, from: short(about?.low), to: short(about?.high) });
   }
 
-  /** Columns of names that this kind of rule can be about. */
+  /** Columns of names that this kind of rule can use. */
   #names() {
     return ON_NAMES.includes(this.kind) ? (this.store.document.data.categories ?? []) : [];
   }
@@ -59,7 +59,7 @@ class Form {
   }
 
   #number(key, words) {
-    this.inputs[key] = number(this.values[key], (value) => (this.values[key] = value), { "aria-label": SPOKEN[words] ?? words });
+    this.inputs[key] = number(this.values[key], (value) => (this.values[key] = value), { "aria-label": ARIA_LABELS[words] ?? words });
     return field(words, this.inputs[key]);
   }
 
@@ -92,32 +92,32 @@ class Form {
 
   #classes() {
     const labels = labelsOf(this.store);
-    return el("fieldset", {}, el("legend", {}, "Classes that are possible there"), labels.map((one) => check(String(one), this.chosen.has(one), (on) => (on ? this.chosen.add(one) : this.chosen.delete(one)))));
+    return el("fieldset", {}, el("legend", {}, "Classes that are possible there"), labels.map((label) => check(String(label), this.chosen.has(label), (on) => (on ? this.chosen.add(label) : this.chosen.delete(label)))));
   }
 
   render() {
     const isText = this.kind === "text";
-    const help = el("p", { class: "quiet" }, "A rule to begin with is added; change its text in the list.");
+    const help = el("p", { class: "quiet" }, "This adds a simple rule; edit its text in the list.");
     this.inputs = {};
     if (this.values.level !== null && !this.#isNames) this.#choose(amounts(this.store)[0]);
     this.fields.replaceChildren(...(isText ? [help] : [this.#where(), this.#output(), this.#claim()]).flat().filter(Boolean));
   }
 
-  /** Mark what is wrong where it is; the first of it, in words. */
-  #wrong() {
+  /** Mark invalid fields; returns a message, or "" if there are none. */
+  #problem() {
     const names = { from: "from", to: "to", ...CLAIMS[this.kind] };
     const pairs = { to: "from", high: "low" };
-    const found = Object.entries(this.inputs).flatMap(([key, node]) => {
+    const invalid = Object.entries(this.inputs).flatMap(([key, node]) => {
       if (node.validity.badInput) return [node];
       const value = this.values[key];
-      const before = this.values[pairs[key]];
+      const lower = this.values[pairs[key]];
       const isEmpty = value === null && key !== "sd";
-      const isTurned = pairs[key] && value !== null && before !== null && value <= before;
-      const words = isEmpty ? "Fill this in." : isTurned ? `Has to be above “${names[pairs[key]]}”.` : key === "sd" && value !== null && value <= 0 ? "Has to be above 0." : "";
+      const isReversed = pairs[key] && value !== null && lower !== null && value <= lower;
+      const words = isEmpty ? "Fill this in." : isReversed ? `Must be above “${names[pairs[key]]}”.` : key === "sd" && value !== null && value <= 0 ? "Must be above 0." : "";
       return mark(node, words) ? [] : [node];
     });
-    found[0]?.focus();
-    if (found.length) return "Not added: see the fields in red.";
+    invalid[0]?.focus();
+    if (invalid.length) return "Not added: correct the fields in red.";
     return this.kind === "class" && !this.chosen.size ? "Choose at least one class." : "";
   }
 
@@ -129,26 +129,26 @@ class Form {
     return { kind: this.kind, view, x: [from, to], y: [low, high] };
   }
 
-  /** Rules that no drawing says. */
+  /** The text of rules that cannot be drawn; null for the others. */
   #plainText() {
     const { column: name, output, from, to, level, low, high } = this.values;
-    const many = this.store.document.data.inputs.length > 1 || this.#isNames ? " [sampler=like-data]" : "";
+    const settings = this.store.document.data.inputs.length > 1 || this.#isNames ? " [sampler=like-data]" : "";
     const [x, y] = [written(name), written(output)];
     const band = `${low} <= ${y} <= ${high}`;
     if (this.#isNames && this.kind !== "text") {
       const claim = { forbid: `not (${band})`, band, class: `${y} in {${[...this.chosen].map(label).join(", ")}}` }[this.kind];
-      return `if ${written(`${name}=${level}`)} >= 0.5 then ${claim}${many}`;
+      return `if ${written(`${name}=${level}`)} >= 0.5 then ${claim}${settings}`;
     }
     const region = `if ${from} <= ${x} <= ${to} then`;
-    if (this.kind === "rises" || this.kind === "falls") return `${region} ${y} ${this.kind} with ${x}${many}`;
+    if (this.kind === "rises" || this.kind === "falls") return `${region} ${y} ${this.kind} with ${x}${settings}`;
     if (this.kind !== "text") return null;
     const start = this.#isNames ? "" : `${region} `;
-    return isClasses(this.store) ? `${start}${y} in {${label(labelsOf(this.store)[0] ?? "")}}${many}` : `${start}${y} >= 0${many}`;
+    return isClasses(this.store) ? `${start}${y} in {${label(labelsOf(this.store)[0] ?? "")}}${settings}` : `${start}${y} >= 0${settings}`;
   }
 
   async #add() {
-    const wrong = this.#wrong();
-    if (wrong) return this.#say(wrong, true);
+    const problem = this.#problem();
+    if (problem) return this.#say(problem, true);
     try {
       const text = this.#plainText() ?? (await this.store.post("drawn", this.#drawn())).text;
       const id = addRule(this.store, text, this.kind);

@@ -1,4 +1,4 @@
-/** The list of rules: words, text with live checking, strength, colour, on and off. */
+/** The list of rules: words, checked text, strength, colour, on and off. */
 
 import { request } from "./api.js";
 import { button, byId, choice, el, field, renderOnce } from "./dom.js";
@@ -7,14 +7,14 @@ import { editRule, nameIn, removeRule } from "./rulebook.js";
 import { ruleForm } from "./ruleform.js";
 import { Strength } from "./strength.js";
 
-/** Ask the server to rewrite a rule's text; its words are shown where it refuses. */
+/** Ask the server to rewrite a rule's text; show its message if it refuses. */
 async function rewrite(card, changes) {
   const before = card.rule?.text;
   if (before === undefined) return;
   try {
     const { text } = await request("POST", "/api/rules/edit", { text: before, ...changes });
     if (!card.rule) return;
-    // Somebody typed meanwhile: what they have now is what is to be changed.
+    // The text was edited in the meantime: rewrite the new text instead.
     if (card.rule.text !== before) return void (await rewrite(card, changes));
     card.trouble = "";
     if (text !== before) editRule(card.store, card.id, { text });
@@ -24,7 +24,7 @@ async function rewrite(card, changes) {
   }
 }
 
-/** One rule of the list. Its nodes stay while it changes, so that typing is not disturbed. */
+/** One rule of the list. Its nodes are kept when it changes, so typing is not disturbed. */
 class Card {
   constructor(store, sources, id) {
     this.store = store;
@@ -35,16 +35,16 @@ class Card {
   }
 
   get rule() {
-    return this.store.document.rules.find((one) => one.id === this.id);
+    return this.store.document.rules.find((rule) => rule.id === this.id);
   }
 
   get checked() {
-    return this.store.state.rules?.find((one) => one.id === this.id);
+    return this.store.state.rules?.find((line) => line.id === this.id);
   }
 
-  /** Whether what the server said is about the text as it is now. */
+  /** Whether the server's check is of the current text. */
   get isCurrent() {
-    return this.store.state.document.rules.find((one) => one.id === this.id)?.text === this.rule.text;
+    return this.store.state.document.rules.find((rule) => rule.id === this.id)?.text === this.rule.text;
   }
 
   #build() {
@@ -71,7 +71,7 @@ class Card {
     );
   }
 
-  /** A text field over a copy of its text, in which the place of an error is marked. */
+  /** A text field over a copy of its text in which errors are marked. */
   #textBox() {
     this.mirror = el("div", { class: "mirror", "aria-hidden": "true" });
     this.text = el("textarea", {
@@ -113,12 +113,12 @@ class Card {
     this.title.textContent = nameIn(rule.text) || `Rule ${place}`;
     this.words.textContent = checked?.words || rule.text;
     const name = this.title.textContent;
-    const spoken = { remove: "Remove", text: "Text of", name: "Name of", colour: "Colour of" };
-    for (const [key, words] of Object.entries(spoken)) this[key].setAttribute("aria-label", `${words} ${name}`);
+    const ariaLabels = { remove: "Remove", text: "Text of", name: "Name of", colour: "Colour of" };
+    for (const [key, words] of Object.entries(ariaLabels)) this[key].setAttribute("aria-label", `${words} ${name}`);
   }
 
   #renderError(rule, checked) {
-    this.node.classList.toggle("bad", this.#isMeant(rule, checked));
+    this.node.classList.toggle("bad", this.#isProblem(rule, checked));
     const error = this.isCurrent ? checked?.error : null;
     this.message.textContent = this.trouble || error?.message || "";
     this.message.classList.toggle("wrong", Boolean(this.message.textContent));
@@ -129,8 +129,8 @@ class Card {
     this.mirror.replaceChildren(...(at === null ? [value] : marked(value, at)));
   }
 
-  /** Whether what cannot be fitted has to do with this rule. */
-  #isMeant(rule, checked) {
+  /** Whether the study's problem concerns this rule. */
+  #isProblem(rule, checked) {
     const problem = [this.store.state.problem, this.sources.priorError].filter(Boolean).join("\n");
     if (!rule.on || !checked) return false;
     return Boolean(checked.error) || problem.includes(rule.text) || (checked.name !== "" && problem.includes(`'${checked.name}'`));
@@ -163,7 +163,7 @@ export function setUpRules(node, store, sources) {
     for (const id of cards.keys()) if (!ids.includes(id)) cards.delete(id);
     for (const id of ids) if (!cards.has(id)) cards.set(id, new Card(store, sources, id));
     const nodes = ids.map((id) => cards.get(id).node);
-    if (nodes.length !== list.children.length || nodes.some((one, i) => one !== list.children[i])) list.replaceChildren(...nodes);
+    if (nodes.length !== list.children.length || nodes.some((child, i) => child !== list.children[i])) list.replaceChildren(...nodes);
     for (const card of cards.values()) card.render();
     none.hidden = rules.length > 0;
     const { data, view } = store.document;

@@ -1,13 +1,13 @@
-/** Everything the plot shows that the server computes: each asked for only when it changed. */
+/** Everything on the plot that the server computes, requested only after changes. */
 
 import { latest, request } from "./api.js";
 
 const RUNNING = ["waiting", "running"];
 
-/** Emits "change" when something to draw arrived, and "prior" when its state did. */
+/** Emits "change" when something to draw arrives, and "prior" when the prior's state changes. */
 export class Sources extends EventTarget {
   #keys = {};
-  #lines = { layers: latest(), prior: latest(), posterior: latest() };
+  #requests = { layers: latest(), prior: latest(), posterior: latest() };
   #fits = 0;
   #wasRunning = false;
 
@@ -25,8 +25,8 @@ export class Sources extends EventTarget {
     this.priorError = "";
     this.error = "";
     store.on("state", () => this.refresh());
-    store.on("fit", () => this.#hearFit());
-    store.on("bands", (bands) => this.#hearBands(bands));
+    store.on("fit", () => this.#onFit());
+    store.on("bands", (bands) => this.#onBands(bands));
     display.addEventListener("show", () => this.refresh());
   }
 
@@ -41,8 +41,8 @@ export class Sources extends EventTarget {
     this.#once("rows", [data], () => this.#askRows());
     this.#once("layers", [rules, view, data], () => this.#askLayers(view));
     if (this.display.show.prior) {
-      const said = saved.rules.filter((rule) => rule.on).map((rule) => rule.text);
-      this.#once("prior", [said, view, data, network, fit?.noise, fit?.seed], () => this.#askPrior(view));
+      const texts = saved.rules.filter((rule) => rule.on).map((rule) => rule.text);
+      this.#once("prior", [texts, view, data, network, fit?.noise, fit?.seed], () => this.#askPrior(view));
     }
     if (this.store.state.result && !this.isRunning) {
       this.#once("posterior", [view, this.#fits], () => this.#askPosterior(view));
@@ -56,14 +56,14 @@ export class Sources extends EventTarget {
     ask();
   }
 
-  #tell(name = "change") {
+  #emit(name = "change") {
     this.dispatchEvent(new Event(name));
   }
 
   async #askRows() {
     try {
       this.rows = await request("GET", `${this.store.path}/rows`);
-      this.#tell();
+      this.#emit();
     } catch (error) {
       this.#fail("rows", error);
     }
@@ -71,11 +71,11 @@ export class Sources extends EventTarget {
 
   async #askLayers(view) {
     try {
-      const found = await this.#lines.layers.ask(`${this.store.path}/layers`, { view });
-      if (!found) return;
-      this.layers = found.layers ?? [];
+      const answer = await this.#requests.layers.ask(`${this.store.path}/layers`, { view });
+      if (!answer) return;
+      this.layers = answer.layers ?? [];
       this.error = "";
-      this.#tell();
+      this.#emit();
     } catch (error) {
       this.layers = [];
       this.#fail("layers", error);
@@ -84,30 +84,30 @@ export class Sources extends EventTarget {
 
   async #askPrior(view) {
     this.priorBusy = true;
-    this.#tell("prior");
+    this.#emit("prior");
     try {
-      const found = await this.#lines.prior.ask(`${this.store.path}/prior`, { view });
-      if (!found) return;
-      this.prior = found;
+      const answer = await this.#requests.prior.ask(`${this.store.path}/prior`, { view });
+      if (!answer) return;
+      this.prior = answer;
       this.priorError = "";
-      this.priorWords = found.note ?? "";
+      this.priorWords = answer.note ?? "";
     } catch (error) {
       this.prior = null;
       this.priorError = error.message;
     }
     this.priorBusy = false;
-    this.#tell("prior");
-    this.#tell();
+    this.#emit("prior");
+    this.#emit();
   }
 
   async #askPosterior(view) {
     try {
-      const found = await this.#lines.posterior.ask(`${this.store.path}/posterior`, { view });
-      if (!found) return;
-      this.with = found.with ?? null;
-      this.without = found.without ?? null;
+      const answer = await this.#requests.posterior.ask(`${this.store.path}/posterior`, { view });
+      if (!answer) return;
+      this.with = answer.with ?? null;
+      this.without = answer.without ?? null;
       this.error = "";
-      this.#tell();
+      this.#emit();
     } catch (error) {
       this.#fail("posterior", error);
     }
@@ -116,24 +116,24 @@ export class Sources extends EventTarget {
   #fail(name, error) {
     this.#keys[name] = "";
     this.error = error.message;
-    this.#tell();
+    this.#emit();
   }
 
-  #hearFit() {
+  #onFit() {
     if (this.isRunning && !this.#wasRunning) {
       this.#fits += 1;
-      this.#lines.posterior.stop();
+      this.#requests.posterior.stop();
       this.with = null;
       this.without = null;
-      this.#tell();
+      this.#emit();
     }
     this.#wasRunning = this.isRunning;
   }
 
-  #hearBands(bands) {
-    const here = this.store.state.document.view;
-    if (JSON.stringify(bands.view?.along ?? here.along) !== JSON.stringify(here.along)) return;
+  #onBands(bands) {
+    const view = this.store.state.document.view;
+    if (JSON.stringify(bands.view?.along ?? view.along) !== JSON.stringify(view.along)) return;
     this[bands.which] = bands;
-    this.#tell();
+    this.#emit();
   }
 }

@@ -1,15 +1,15 @@
-/** The start page: a table, an example, or a study of before. */
+/** The start page: a table, an example, or an earlier study. */
 
 import { request, upload } from "./api.js";
 import { button, byId, el } from "./dom.js";
 
 const STATES = {
   none: "not fitted",
-  waiting: "waits for its fit",
-  running: "is being fitted",
+  waiting: "waiting to be fitted",
+  running: "being fitted",
   done: "fitted",
-  stopped: "fitted in part",
-  failed: "the fit failed",
+  stopped: "fit stopped",
+  failed: "fit failed",
 };
 
 let busy = false;
@@ -20,7 +20,7 @@ function say(words, wrong = false) {
   byId("message").classList.toggle("wrong", wrong);
 }
 
-/** Do one thing at a time, and say what went wrong. */
+/** Run one task at a time, and show its error. */
 async function attempt(words, work) {
   if (busy) return;
   busy = true;
@@ -44,7 +44,7 @@ function open(id) {
 function take(file) {
   if (!file) return;
   if (file.size > limit) {
-    say(`${file.name} is larger than ${mebibytes(limit)}, the most that is taken here.`, true);
+    say(`${file.name} is larger than ${mebibytes(limit)}, the limit of this studio.`, true);
     return;
   }
   attempt(`Reading ${file.name}`, async () => open((await upload(file)).id));
@@ -90,12 +90,12 @@ function row(session) {
 }
 
 async function load() {
-  const found = await request("GET", "/api/start");
-  limit = found.limit ?? Infinity;
-  byId("limit").textContent = found.limit ? `At most ${mebibytes(found.limit)}.` : "";
-  byId("examples").replaceChildren(...(found.examples ?? []).map(tile));
-  const sessions = found.sessions ?? [];
-  const none = el("li", { class: "quiet" }, "Nothing yet. Studies that you open stay here.");
+  const state = await request("GET", "/api/start");
+  limit = state.limit ?? Infinity;
+  byId("limit").textContent = state.limit ? `At most ${mebibytes(state.limit)}.` : "";
+  byId("examples").replaceChildren(...(state.examples ?? []).map(tile));
+  const sessions = state.sessions ?? [];
+  const none = el("li", { class: "quiet" }, "None yet. Studies that you open are listed here.");
   byId("sessions").replaceChildren(...(sessions.length ? sessions.map(row) : [none]));
 }
 

@@ -1,21 +1,21 @@
-/** What is known about a study, and how changes to it are kept. */
+/** The state of a study, and how changes to it are saved. */
 
 import { GONE, listen, request } from "./api.js";
 
 const OVER = ["done", "stopped", "failed"];
 
 /**
- * Events: "document" after a change made here, "state" after an answer of the server,
- * "fit" and "bands" while a fit runs, "saved" with words about saving, "conflict" when
- * another tab was first.
+ * Events: "document" after a change in this tab, "state" after an answer of the server,
+ * "fit" and "bands" while a fit runs, "saved" with the status of saving, and "conflict"
+ * when another tab has saved first.
  */
 export class Store extends EventTarget {
   #timer = 0;
   #edits = 0;
-  #kept = 0;
+  #savedEdits = 0;
   #saving = null;
-  #heard = 0;
-  /** Whether the server would not take the last change. */
+  #latestRevision = 0;
+  /** Whether the server refused the last change. */
   isRefused = false;
 
   constructor(id) {
@@ -26,7 +26,7 @@ export class Store extends EventTarget {
   }
 
   get isDirty() {
-    return this.#edits !== this.#kept;
+    return this.#edits !== this.#savedEdits;
   }
 
   emit(name, detail) {
@@ -47,16 +47,16 @@ export class Store extends EventTarget {
     listen(
       `${this.path}/events`,
       {
-        fit: (fit) => this.#hearFit(fit),
+        fit: (fit) => this.#onFit(fit),
         bands: (bands) => this.emit("bands", bands),
         result: () => this.reload(),
-        changed: ({ revision }) => this.#hearChange(revision),
+        changed: ({ revision }) => this.#onChange(revision),
       },
-      { lost: () => this.#lose(), back: () => this.#comeBack() },
+      { lost: () => this.#disconnect(), back: () => this.#reconnect() },
     );
   }
 
-  /** Change the document here at once, and at the server a moment later. */
+  /** Change the document in this tab at once, and on the server a moment later. */
   change(edit, wait = 250) {
     edit(this.document);
     this.#edits += 1;
@@ -66,12 +66,12 @@ export class Store extends EventTarget {
     this.#timer = setTimeout(() => this.flush(), wait);
   }
 
-  /** Save now; resolves when the server has everything, or has said why not. */
+  /** Save now; resolves when the server has accepted or refused everything. */
   flush() {
     clearTimeout(this.#timer);
     this.#saving ??= this.#saveAll().finally(() => {
       this.#saving = null;
-      if (this.#heard > this.state.revision && !this.isDirty) this.reload();
+      if (this.#latestRevision > this.state.revision && !this.isDirty) this.reload();
     });
     return this.#saving;
   }
@@ -88,25 +88,25 @@ export class Store extends EventTarget {
     }
   }
 
-  #lose() {
+  #disconnect() {
     this.#say("No connection", true);
     this.emit("refused", GONE);
   }
 
-  /** The server is there again: hear what is new, and save what it missed. */
-  async #comeBack() {
+  /** After reconnecting: load what is new, and save what the server missed. */
+  async #reconnect() {
     await this.reload();
     if (this.isDirty) this.flush();
   }
 
-  /** After a conflict: go on with what the other tab made, or put ours in its place. */
+  /** After a conflict: adopt the other tab's version, or replace it with this tab's. */
   settle(state, keepOurs) {
     this.state = { ...this.state, revision: state.revision };
     if (keepOurs) {
       this.flush();
       return;
     }
-    this.#kept = this.#edits;
+    this.#savedEdits = this.#edits;
     this.#adopt(state);
     this.#say("Saved");
   }
@@ -117,7 +117,7 @@ export class Store extends EventTarget {
       const body = { revision: this.state.revision, document: this.document };
       try {
         const state = await request("PUT", this.path, body);
-        this.#kept = edits;
+        this.#savedEdits = edits;
         this.isRefused = false;
         this.#adopt(state);
       } catch (error) {
@@ -145,16 +145,16 @@ export class Store extends EventTarget {
     this.emit("state");
   }
 
-  #hearFit(fit) {
+  #onFit(fit) {
     const before = this.state.fit?.state;
     this.state.fit = fit;
     this.emit("fit");
     if (before !== fit.state && OVER.includes(fit.state)) this.reload();
   }
 
-  #hearChange(revision) {
-    this.#heard = Math.max(this.#heard, revision ?? 0);
-    if (this.#heard > this.state.revision && !this.isDirty && !this.#saving) this.reload();
+  #onChange(revision) {
+    this.#latestRevision = Math.max(this.#latestRevision, revision ?? 0);
+    if (this.#latestRevision > this.state.revision && !this.isDirty && !this.#saving) this.reload();
   }
 
   #say(words, wrong = false) {

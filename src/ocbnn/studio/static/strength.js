@@ -1,13 +1,13 @@
-/** The slider of one rule that says how strictly it is held. */
+/** The slider for how strictly a rule is held. */
 
 import { debounce, el, field } from "./dom.js";
 
 const WAIT = 400;
-// From 10 to a million in quarter steps of ten; weights from a tenth to a thousand.
+// Strengths from 10 to a million, four per decade; weights from 0.1 to 1000.
 const STRENGTHS = Array.from({ length: 21 }, (_, i) => Number((10 ** (1 + i / 4)).toPrecision(2)));
-const WEIGHTS = [-1, 0, 1, 2].flatMap((power) => [1, 2, 5].map((one) => Number((one * 10 ** power).toPrecision(1)))).concat(1000);
+const WEIGHTS = [-1, 0, 1, 2].flatMap((power) => [1, 2, 5].map((digit) => Number((digit * 10 ** power).toPrecision(1)))).concat(1000);
 
-/** The slider's stops: numbers, the usual one among them, and then words. */
+/** The slider's stops: numbers, including the default, and then words. */
 export function stopsFor({ by, usual, words }) {
   const numbers = new Set([...(by === "strength" ? STRENGTHS : WEIGHTS), usual]);
   return [...[...numbers].sort((a, b) => a - b), ...words];
@@ -17,37 +17,37 @@ export function stopsFor({ by, usual, words }) {
 export function stopOf(value, stops) {
   const place = stops.indexOf(value);
   if (place >= 0 || typeof value !== "number") return Math.max(0, place);
-  const far = stops.map((stop) => (typeof stop === "number" ? Math.abs(Math.log(stop / value)) : Infinity));
-  return far.indexOf(Math.min(...far));
+  const distances = stops.map((stop) => (typeof stop === "number" ? Math.abs(Math.log(stop / value)) : Infinity));
+  return distances.indexOf(Math.min(...distances));
 }
 
 function wordsFor(value, { by, usual }) {
-  if (value === "hard") return "hard: never broken";
-  if (value === "firm") return "firm: breaks are searched for";
+  if (value === "hard") return "hard: never violated";
+  if (value === "firm") return "firm: violations are searched for";
   const words = value.toLocaleString("en", { maximumFractionDigits: 4 });
   const counts = by === "weight" ? `counts ${value === 1 ? "once" : `${words} times`}` : words;
-  return `${counts}${value === usual ? " (usual)" : ""}`;
+  return `${counts}${value === usual ? " (default)" : ""}`;
 }
 
-/** What to ask of the server, so that the text says a value. */
+/** The change of settings that gives a rule's text this value. */
 function changesFor(value, { by, usual }) {
   if (by === "strength" || typeof value === "string") return { strength: value };
   return { weight: value === usual ? "usual" : value };
 }
 
 /**
- * Shows what the server says of the rule's text, except while a person's own choice is
- * under way: that stays until the server has it.
+ * Shows the setting that the server reads from the rule's text, except while the user's
+ * own choice is being saved.
  */
 export class Strength {
   #stops = [];
   #strict = null;
   #chosen = null;
-  #asked = 0;
+  #changes = 0;
   #isLate = false;
 
   /**
-   * @param {(changes: object) => Promise<void>} rewrite asks for the text, and takes it
+   * @param {(changes: object) => Promise<void>} rewrite requests the new text and stores it
    * @param {() => void} done shows the rule again
    */
   constructor(rewrite, done) {
@@ -57,7 +57,7 @@ export class Strength {
       type: "range", min: 0, max: 2, step: 1, value: 0,
       oninput: () => {
         this.#chosen = this.#stops[this.slider.valueAsNumber];
-        this.#asked += 1;
+        this.#changes += 1;
         this.#say(wordsFor(this.#chosen, this.#strict));
         save();
       },
@@ -67,15 +67,15 @@ export class Strength {
   }
 
   async #save(rewrite, done) {
-    const asked = this.#asked;
+    const changes = this.#changes;
     await rewrite(changesFor(this.#chosen, this.#strict));
-    if (asked !== this.#asked) return;
+    if (changes !== this.#changes) return;
     this.#chosen = null;
     this.#isLate = true;
     done();
   }
 
-  /** @param {boolean} isCurrent whether what the server said is about the text as it is now */
+  /** @param {boolean} isCurrent whether the server's check is of the current text */
   render(name, checked, isCurrent) {
     this.slider.setAttribute("aria-label", `Strength of ${name}`);
     if (this.#chosen !== null || (this.#isLate && !isCurrent)) return;
@@ -83,7 +83,7 @@ export class Strength {
     const strict = checked && !checked.error ? checked.strict : null;
     this.slider.disabled = !strict;
     if (!strict) {
-      this.#say(checked?.error ? "once the text is right" : "");
+      this.#say(checked?.error ? "once the text is valid" : "");
       return;
     }
     this.#strict = strict;

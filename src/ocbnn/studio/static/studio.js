@@ -1,4 +1,4 @@
-/** The work page: brings its parts together. */
+/** The page of a study: connects its parts. */
 
 import { setUpData } from "./data.js";
 import { Display } from "./display.js";
@@ -17,8 +17,8 @@ import { setUpView } from "./view.js";
 function setUpHeader(store) {
   const title = byId("title");
   const saved = byId("saved");
-  title.addEventListener("input", () => store.change((here) => {
-    here.title = title.value;
+  title.addEventListener("input", () => store.change((draft) => {
+    draft.title = title.value;
   }, 600));
   store.on("state", () => {
     const words = store.document.title ?? "";
@@ -32,18 +32,18 @@ function setUpHeader(store) {
   store.on("conflict", async (state) => store.settle(state, await askWhose()));
 }
 
-/** Steps stay open or closed while the tab lives. */
+/** Remember which steps are open while the tab lives. */
 function keepSteps() {
   const key = `ocbnn-steps-${location.pathname}`;
   const steps = [...document.querySelectorAll("details.step")];
   const open = remember(key);
   for (const step of steps) {
     if (open) step.open = open.includes(step.id);
-    step.addEventListener("toggle", () => remember(key, steps.filter((one) => one.open).map((one) => one.id)));
+    step.addEventListener("toggle", () => remember(key, steps.filter(({ open }) => open).map(({ id }) => id)));
   }
 }
 
-/** Before a fit the prior is shown; after one, the answer is what people come for. */
+/** Show the prior before the first fit, and hide it afterwards. */
 function chooseLayers(store, display) {
   if (!display.isRemembered) display.set({ prior: !store.state.result });
 }
@@ -63,8 +63,8 @@ async function start() {
   store.addEventListener("state", () => chooseLayers(store, display), { once: true });
   const sources = new Sources(store, display);
   const drawing = new Drawing(store, sources, display);
-  const plot = new Plot(store, sources, display, (event, graph) => drawing.hear(event, graph, plot));
-  addEventListener("keydown", (event) => drawing.hearKey(event));
+  const plot = new Plot(store, sources, display, (event, graph) => drawing.onPlotEvent(event, graph, plot));
+  addEventListener("keydown", (event) => drawing.onKey(event));
   setUpHeader(store);
   keepSteps();
   setUpData(byId("data"), store);

@@ -1,16 +1,16 @@
-/** Step 5: files to take away, and the code that does the same. */
+/** Step 5: downloads, and Python code that fits the same model. */
 
 import { text } from "./api.js";
 import { announce, button, byId, el } from "./dom.js";
 
 const FILES = [
   ["study.zip", "Study with its data", "unzip it, then: ocbnn fit study.toml", false],
-  ["study.toml", "Study file", "rules and settings; needs {data} of study.zip beside it", false],
-  ["code.py", "Python code", "does the same; needs {data} of study.zip beside it", false],
+  ["study.toml", "Study file", "rules and settings; needs {data} from study.zip next to it", false],
+  ["code.py", "Python code", "fits the same model; needs {data} from study.zip next to it", false],
   ["model.ocbnn", "Fitted model", "opens with ocbnn.load", true],
-  ["figure.png", "Figure as PNG", "for a page", true],
+  ["figure.png", "Figure as PNG", "for the screen", true],
   ["figure.svg", "Figure as SVG", "for print", true],
-  ["report.html", "Report", "one page, complete in itself", true],
+  ["report.html", "Report", "one self-contained web page", true],
 ];
 
 function fileRow(store, [name, words, about, needsFit]) {
@@ -21,11 +21,11 @@ function fileRow(store, [name, words, about, needsFit]) {
   return el("li", {}, link, el("span", { class: "quiet" }, isReady ? `${name}, ${about.replace("{data}", store.document.data.file)}` : "after a fit"));
 }
 
-/** What belongs together, where not all of it does. */
+/** A note when the files do not describe the same fit. */
 function mixed({ result, fit }) {
   if (!result) return "";
-  if (fit?.stale) return "Rules, data or settings changed since the fit: model, figures and report are of the fit; study and code are of what is written now.";
-  return result.quick ? "The study describes the whole fit. The quick look's numbers: ocbnn fit study.toml --quick" : "";
+  if (fit?.stale) return "Rules, data or settings have changed since the fit. The model, figures and report are of the fit; the study and code are current.";
+  return result.quick ? "The study describes the full fit. For the quick look's numbers: ocbnn fit study.toml --quick" : "";
 }
 
 async function copy(code) {
@@ -48,7 +48,7 @@ export function setUpTakeaway(node, store) {
   });
   const part = el("details", {}, el("summary", {}, "The Python code"), code, copyButton);
   const note = el("p", { class: "stale" });
-  node.replaceChildren(el("p", {}, "Everything here stays yours, and works without this page."), note, list, part);
+  node.replaceChildren(el("p", {}, "These files work without this page."), note, list, part);
 
   let shown = 0;
   const showCode = async () => {

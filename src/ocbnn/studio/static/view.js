@@ -1,14 +1,14 @@
-/** The strip below the plot: along which inputs to look, the others' values, and layers. */
+/** The strip below the plot: the inputs to look along, values of the others, and layers. */
 
 import { check, choice, el, field, number, renderOnce, show, tidy } from "./dom.js";
 import { styleOf } from "./traces.js";
 
-export const column = (store, name) => store.state.table.columns.find((one) => one.name === name);
+export const column = (store, name) => store.state.table.columns.find((other) => other.name === name);
 
-/** How wide a column is, which says how many digits of a value matter. */
+/** The range of a column, which decides how many digits of a value matter. */
 export const widthOf = (about) => (about?.high ?? 0) - (about?.low ?? 0);
 
-/** Inputs that are amounts, so that one can look along them. */
+/** Numeric inputs, along which one can look. */
 export function amounts(store) {
   const { inputs, categories = [] } = store.document.data;
   return inputs.filter((name) => !categories.includes(name) && column(store, name)?.kind === "number");
@@ -16,7 +16,7 @@ export function amounts(store) {
 
 export const isClasses = (store) => store.document.data.task === "classification";
 
-/** The view, with something wherever it is silent. */
+/** The view, with defaults for what it leaves open. */
 export function viewOf(store) {
   const { view, data } = store.document;
   return {
@@ -27,12 +27,12 @@ export function viewOf(store) {
   };
 }
 
-/** How many rows a plot shows, and of how many. */
+/** How many of the rows a plot shows. */
 export function rowsShown({ shown, rows }) {
   return shown < rows ? `${show(shown)} of ${show(rows)} rows` : `${show(rows)} ${rows === 1 ? "row" : "rows"}`;
 }
 
-/** Names of the plot's axes that have edges of their own. */
+/** The names of the axes whose range can be set. */
 export function shownNames(store) {
   const view = viewOf(store);
   return isClasses(store) || view.along.length > 1 ? view.along : [...view.along, view.output];
@@ -41,7 +41,7 @@ export function shownNames(store) {
 /** Classes that the output can be. */
 export const labelsOf = (store) => store.state.classes ?? column(store, viewOf(store).output)?.levels ?? [];
 
-/** What the view leaves out, the server fills in: medians, and ranges that show all. */
+/** Change the view; the server fills in what it leaves out, such as medians and ranges. */
 export function changeView(store, edit, wait) {
   store.change((saved) => {
     const view = structuredClone(viewOf(store));
@@ -63,14 +63,14 @@ function alongFields(store, view) {
   const others = names.filter((name) => name !== first);
   const parts = [field("Along", choice(names, first, (name) => lookAlong(store, [name, name === second ? "" : second]), { "aria-label": "Look along" }))];
   if (others.length) {
-    const options = [["", "nothing else"], ...others.map((name) => [name, name])];
+    const options = [["", "no other input"], ...others.map((name) => [name, name])];
     parts.push(field("and", choice(options, second ?? "", (name) => lookAlong(store, [first, name]), { "aria-label": "And along" })));
   }
   const outputs = [store.document.data.output].flat();
   if (outputs.length > 1) {
-    parts.push(field("Output", choice(outputs, view.output, (name) => changeView(store, (it) => {
-      it.output = name;
-      it.ranges = {};
+    parts.push(field("Output", choice(outputs, view.output, (name) => changeView(store, (draft) => {
+      draft.output = name;
+      draft.ranges = {};
     }))));
   }
   return parts;
@@ -93,24 +93,24 @@ function slider(store, name, about, value) {
   return el("div", { class: "at" }, field(name, range), box);
 }
 
-/** A column of names is as many inputs as it has names, each 1 or 0: `colour=red`. */
+/** A column of names is one input per name, each 1 or 0: `colour=red`. */
 function namesField(store, view, name, inputs) {
   const levels = inputs.map((input) => input.slice(name.length + 1));
-  const now = levels[inputs.findIndex((input) => view.at[input] > 0.5)] ?? "";
-  const options = now ? levels : [["", "none of them"], ...levels.map((level) => [level, level])];
-  return field(name, choice(options, now, (level) => changeView(store, (it) => {
-    for (const input of inputs) it.at[input] = input === `${name}=${level}` ? 1 : 0;
+  const current = levels[inputs.findIndex((input) => view.at[input] > 0.5)] ?? "";
+  const options = current ? levels : [["", "none of them"], ...levels.map((level) => [level, level])];
+  return field(name, choice(options, current, (level) => changeView(store, (draft) => {
+    for (const input of inputs) draft.at[input] = input === `${name}=${level}` ? 1 : 0;
   })));
 }
 
-/** What a column of names can be, as the view holds it. */
+/** The names in a column of names, as the view has them. */
 export function levelsOf(store, name) {
   const inputs = Object.keys(viewOf(store).at).filter((input) => input.startsWith(`${name}=`));
   return inputs.map((input) => input.slice(name.length + 1));
 }
 
-/** The inputs that are held, those of one column of names together. */
-function held(store, view) {
+/** The held inputs, grouped by column of names. */
+function heldInputs(store, view) {
   const names = store.document.data.categories ?? [];
   const groups = new Map();
   for (const input of Object.keys(view.at)) {
@@ -121,8 +121,8 @@ function held(store, view) {
   return [...groups].map(([name, inputs]) => ({ name, inputs, isNames: names.includes(name) }));
 }
 
-function others(store, view) {
-  const groups = held(store, view);
+function heldFields(store, view) {
+  const groups = heldInputs(store, view);
   if (!groups.length) return null;
   const words = groups.map(({ name, inputs, isNames }) => {
     const level = inputs.find((input) => view.at[input] > 0.5)?.slice(name.length + 1) ?? "none";
@@ -140,10 +140,10 @@ function others(store, view) {
 
 function rangeFields(store, view, name) {
   const [low, high] = view.ranges[name] ?? [null, null];
-  const set = (place) => (value) => value !== null && changeView(store, (it) => {
-    const range = [...(it.ranges[name] ?? [value, value])];
+  const set = (place) => (value) => value !== null && changeView(store, (draft) => {
+    const range = [...(draft.ranges[name] ?? [value, value])];
     range[place] = value;
-    if (range[0] < range[1]) it.ranges[name] = range;
+    if (range[0] < range[1]) draft.ranges[name] = range;
   });
   return el(
     "span",
@@ -179,15 +179,15 @@ function layers(store, rows, display, hasMap) {
   );
 }
 
-// No label begins so: tables are read without spaces around words.
+// No label begins with a space, because tables are read without them.
 const PREDICTED = " predicted";
 
 function mapField(store, display) {
   const labels = labelsOf(store);
-  const chances = labels.map(String).map((label) => [label, `probability of ${label}`]);
-  const options = isClasses(store) ? [[PREDICTED, "the predicted class"], ...chances] : [["mean", "mean"], ["sd", "spread"]];
-  const now = options.some(([key]) => key === display.show.map) ? display.show.map : options[0]?.[0];
-  return field("Map of", choice(options, now, (map) => display.set({ map })));
+  const probabilities = labels.map(String).map((label) => [label, `probability of ${label}`]);
+  const options = isClasses(store) ? [[PREDICTED, "the predicted class"], ...probabilities] : [["mean", "mean"], ["sd", "spread"]];
+  const current = options.some(([key]) => key === display.show.map) ? display.show.map : options[0]?.[0];
+  return field("Map of", choice(options, current, (map) => display.set({ map })));
 }
 
 export function setUpView(node, store, sources, display) {
@@ -202,7 +202,7 @@ export function setUpView(node, store, sources, display) {
       ...alongFields(store, view),
       layers(store, sources.rows, display, view.along.length > 1),
     ]);
-    renderOnce(below, [view, data], () => keepOpen(below, [others(store, view), ranges(store, view)]));
+    renderOnce(below, [view, data], () => keepOpen(below, [heldFields(store, view), ranges(store, view)]));
   };
   store.on("state document", render);
   display.addEventListener("show", render);
@@ -210,7 +210,7 @@ export function setUpView(node, store, sources, display) {
   document.addEventListener("theme", () => store.state && render());
 }
 
-/** What was open stays open when the fields are made anew. */
+/** Keep open parts open when the fields are rebuilt. */
 function keepOpen(node, made) {
   for (const part of made.filter(Boolean)) {
     const before = node.querySelector(`details.${part.className}`);
