@@ -260,12 +260,14 @@ class Target:
         That takes normal observations in memory, no rules, and a network that is linear
         in these weights.
         """
-        network, likelihood, X = self.network.linear, self.likelihood, self.X
+        network, likelihood = self.network.linear, self.likelihood
         if network is None or not isinstance(likelihood, Gaussian) or self.rules:
             return None
-        if X is None or isinstance(X, Stored):
+        if isinstance(self.X, Stored) or isinstance(self.Y, Stored):
             return None
-        rest = Collapsed(network, self.weight_prior, likelihood, X, self.Y)
+        if self.X is None or self.Y is None:
+            return None
+        rest = Collapsed(network, self.weight_prior, likelihood, self.X, self.Y)
         return rest if jax.tree.leaves(rest.shapes()) else None
 
     def last_layer(self) -> Model:
