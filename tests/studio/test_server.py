@@ -368,7 +368,7 @@ def test_who_opens_a_study_that_is_gone_sees_a_page(studio):
     for path in ("/s/nonsense", "/s/000000000000", "/s/a/b"):
         status, headers, content = studio.ask(path)
         assert (status, headers.get_content_type()) == (404, "text/html")
-        assert b"no such page" in content
+        assert b"Page not found" in content
 
 
 def test_an_example_that_is_opened_twice_is_numbered(studio):

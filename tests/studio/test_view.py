@@ -75,7 +75,7 @@ def test_a_view_that_is_filled_in_says_the_same():
 
 
 def test_columns_that_are_not_there_are_refused():
-    with pytest.raises(SettingError, match="shows 'd', which is no input"):
+    with pytest.raises(SettingError, match="shows 'd', which is not an input"):
         window(View(along=["d"]), ROWS)
     with pytest.raises(SettingError, match="twice"):
         window(View(along=["a", "a"]), ROWS)
