@@ -232,7 +232,7 @@ def test_other_versions_are_a_warning(tmp_path, short_chunks):
 
 def test_a_folder_of_something_else_is_never_touched(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(CheckpointError, match=r"other things \('thesis.txt'\)"):
+    with pytest.raises(CheckpointError, match=r"other files \('thesis.txt'\)"):
         run(tmp_path)
     assert os.listdir(tmp_path) == ["thesis.txt"]
     with pytest.raises(CheckpointError, match="must name a folder"):

@@ -35,7 +35,7 @@ def test_r_hat_rises_where_chains_disagree():
 
 def test_sample_sizes_have_two_lines_and_what_is_wanted():
     ax = plots.ess_profile(axes(), X, values())
-    assert labels(ax) == ["bulk (means)", "tail (intervals)", "wanted: 400"]
+    assert labels(ax) == ["bulk (means)", "tail (intervals)", "target: 400"]
     assert ax.get_ylim()[0] == 0
 
 

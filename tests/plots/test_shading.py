@@ -127,7 +127,7 @@ def test_a_set_out_of_view_is_said_to_be():
 
 def test_inputs_that_are_not_shown_are_held_where_asked():
     bound = rule("if a > 0 and b > 1 then y < 0", Schema(("a", "b"), ("y",)))
-    with pytest.raises(SettingError, match=r"speaks of b, .* Pass `at=`"):
+    with pytest.raises(SettingError, match=r"mentions b, .* Pass `at=`"):
         shade_rules(axes(), [bound], (-2, 2), (-2, 2))
     with pytest.raises(SettingError, match=r"`at` has shape \(2,\).* got \(3,\)"):
         shade_rules(axes(), [bound], (-2, 2), (-2, 2), at=np.zeros(3))
