@@ -57,7 +57,7 @@ def test_probability_is_a_binomial_bound_from_what_draws_are_worth(high):
 
 @pytest.mark.parametrize("far", ["abs(x) >= 10", "x <= -10 or x >= 10"])
 def test_nothing_is_proved_where_a_rule_does_not_speak(model, far):
-    with pytest.raises(SettingError, match="has no input where it would be looked at"):
+    with pytest.raises(SettingError, match="has no input within the bounds"):
         ocbnn.certify(model, f"far: if {far} then y >= 100", draws=5)
     near = f"near: if {far} or abs(x - 1) <= 0.1 then y >= 100"
     around = ocbnn.certify(model, near, at=[[0.0], [1.0]], tolerance=0.05, draws=5)
@@ -204,7 +204,9 @@ def test_a_part_of_a_region_is_called_a_part(model):
     assert rule.places[0].high == (4.0,)
     assert rule.narrowed == ("x",)
     assert rule.to_dict()["narrowed"] == ["x"]
-    assert "only a part of the rule's region: less of x" in " ".join(str(rule).split())
+    assert "only a part of the rule's region, which was restricted along x" in " ".join(
+        str(rule).split()
+    )
     ocbnn.verify(certificate, model)
     assert (
         ocbnn.certify(model, "up", within={"x": (0, 9)}, draws=8)["up"].narrowed == ()

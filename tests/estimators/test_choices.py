@@ -189,7 +189,7 @@ def test_what_is_no_choice_is_refused():
     with pytest.raises(DataError, match=r"exactly one must be 1 .* row 3"):
         unfitted().fit(X, y)
     for wrong, said in (
-        ([["clinic=east", "clinic=south"]], "no input: x, clinic=east"),
+        ([["clinic=east", "clinic=south"]], "not an input: x, clinic=east"),
         ([["clinic=east"]], "two or more inputs"),
         ([["clinic=east", "clinic=west"], ["clinic=east", "x"]], "one group only"),
         (["clinic=east"], "is a list"),

@@ -69,7 +69,7 @@ def test_what_was_held_reads_as_sentences_and_as_plain_values():
 def test_draws_that_answer_are_told_apart_from_those_that_keep_the_rules():
     record = HardRuleRecord((), 400, 400, 162.0, 0.39, "smoothed", 277)
     text = str(record)
-    assert "400 of 400 draws keep the hard rules. 277 of these answer" in text
+    assert "400 of 400 draws keep the hard rules. 277 of these are used" in text
     assert "as good as 162 of equal weight" in text
     # That word is the verdict's, for what the chains themselves are worth.
     assert "independent" not in text

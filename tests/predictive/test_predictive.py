@@ -75,7 +75,7 @@ def every_answer(made, X):
 def test_a_rows_answer_does_not_depend_on_the_rows_around_it(room, monkeypatch):
     predictor, X = inferred(), rows(100)
     alone = every_answer(predictor, X[70:71])
-    monkeypatch.setattr(module, "_ROOM", room)
+    monkeypatch.setattr(module, "_MAX_VALUES", room)
     for one, all_rows in zip(alone, every_answer(predictor, X), strict=True):
         np.testing.assert_allclose(all_rows[70:71], one, rtol=1e-5)
 
@@ -135,7 +135,7 @@ def noise_by_hand(X, parameters):
 
 
 def test_varying_noise_is_every_draws_own_at_every_row(monkeypatch):
-    monkeypatch.setattr(module, "_ROOM", 16 * DRAWS)
+    monkeypatch.setattr(module, "_MAX_VALUES", 16 * DRAWS)
     predictor, parameters = varying()
     X = rows(40)
     expected = noise_by_hand(X, parameters)

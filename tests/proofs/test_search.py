@@ -210,11 +210,11 @@ def test_units_of_any_size_decide_nothing_wrongly():
 class _Impatient(Prover):
     """A prover whose owner presses Ctrl-C at some call."""
 
-    def _mapped(self, function, draws, low, high):
+    def _map_chunks(self, function, draws, low, high):
         self.calls = getattr(self, "calls", 0) + 1
         if self.calls == self.limit:
             raise KeyboardInterrupt
-        return super()._mapped(function, draws, low, high)
+        return super()._map_chunks(function, draws, low, high)
 
 
 def test_whenever_a_search_is_interrupted_what_it_found_is_true(monkeypatch):

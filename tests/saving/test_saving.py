@@ -303,7 +303,9 @@ def test_a_model_that_is_not_fitted_is_not_saved(tmp_path):
 
 
 def test_settings_that_are_none_cannot_be_left_out(model, tmp_path):
-    with pytest.raises(StorageError, match="'colour' is none"):
+    with pytest.raises(
+        StorageError, match="leave_out must name settings of the model, got 'colour'"
+    ):
         model.save(tmp_path / "m", leave_out=["colour"])
 
 

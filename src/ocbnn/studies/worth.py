@@ -190,8 +190,8 @@ def measure(
     noise = model.noise_
     return {
         "error": rmse(model.predict(X), truth(X)) / truth.spread,
-        "coverage": coverage(lower, upper, y),
-        "coverage_of_truth": coverage(*inside, truth(X)),
+        "coverage": _covered(lower, upper, y),
+        "coverage_of_truth": _covered(*inside, truth(X)),
         "violation": float(np.mean([check.violation for check in checks])),
         "noise": None
         if noise is None
@@ -260,6 +260,10 @@ def _standard_error(values: Sequence[float] | np.ndarray) -> float:
     if len(values) < 2:
         return 0.0
     return float(np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
+def _covered(lower: np.ndarray, upper: np.ndarray, values: np.ndarray) -> float:
+    return coverage(lower[:, None], upper[:, None], values[:, None])
 
 
 def _has_mixed(rhat: float | None) -> bool:
