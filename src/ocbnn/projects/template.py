@@ -93,12 +93,12 @@ def _rules(scaffold: "Scaffold") -> list[str]:
     lines = [
         "# What you know about the output that the data may not show. Uncomment an",
         "# example, or write your own: docs/rules.md describes the language.",
-        "# Violating a rule has a price that data can outweigh; tolerance, in the units",
-        '# of the output, lowers or raises it. With strength = "firm", the model is fitted',
-        "# again until almost no function violates the rule anywhere in its region; with",
-        '# strength = "hard" no prediction does, and rows that contradict the rule are',
-        '# refused: docs/sure.md. Keep sampler = "like-data" for tables of many columns:',
-        "# it moves rows of the table into the rule's region.",
+        "# Data can outweigh a rule; tolerance, in the units of the output, says how",
+        '# easily. With strength = "firm", the model is fitted again until almost no',
+        "# function violates the rule anywhere in its region; under a rule with",
+        '# `strength = "hard"`, no prediction does, and rows that contradict it are',
+        '# refused: docs/sure.md. Keep sampler = "like-data" for tables of many',
+        "# columns: it moves rows of the table into the rule's region.",
     ]
     for name, rule in example_rules(scaffold):
         lines += [
