@@ -29,9 +29,9 @@ _PHRASES = {
     Kind.GO_ON: "With a checkpoint, the same fit goes on from there.",
     Kind.NAME_ROWS: "model.conflicts() names them",
     Kind.SEE_CONFLICTS: "see model.conflicts() for data that pull against it",
-    Kind.ASK_CONFLICTS: "ask model.conflicts() whether the data speak against a rule",
+    Kind.ASK_CONFLICTS: "ask model.conflicts() whether the data conflict with a rule",
     Kind.EXPLAIN_AGAIN: "explain({rule!r}, refit=True) fits again without it",
-    Kind.COMPARE_AGAIN: "What the model would say {do} cannot be told from these draws "
+    Kind.COMPARE_AGAIN: "These draws cannot tell what the model would predict {do} "
     "(Pareto k {pareto_k:.2f}): conflicts(refit=True) fits again {do}.",
     Kind.OPTION: "{name}",
     Kind.ALL_DRAWS: 'draws="all"',

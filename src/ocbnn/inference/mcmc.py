@@ -234,7 +234,7 @@ def climbed(target: LogDensity, starts: Position, steps: Int[Array, ""]) -> Posi
     density = Flat(target)
 
     def climb_one(position: Position) -> Position:
-        phase = climb(density, density.raveller.ravel(position), steps)
+        phase = climb(density, density.ravel(position), steps)
         return density.unravel(phase.position)
 
     return jax.vmap(climb_one)(starts)
