@@ -60,7 +60,7 @@ def pytest_runtest_protocol(item):
 @pytest.fixture(autouse=True)
 def no_process_is_left():
     """Fails a test that leaves processes behind, and ends them."""
-    before = children()
+    before = descendants()
     yield
     fail_for(before)
 
@@ -131,6 +131,14 @@ def children(parent="self"):
             continue
         if fields[0] != "Z":  # ended, and not asked about yet
             found[pid] = fields[19]
+    return found
+
+
+def descendants(parent="self"):
+    """Children, and theirs: one whose parent ends later was not left by a test."""
+    found = children(parent)
+    for pid in list(found):
+        found |= descendants(pid)
     return found
 
 

@@ -49,6 +49,24 @@ def test_an_orphan_is_found_as_well(impatient):
     os.waitpid(orphan, 0)
 
 
+def test_an_older_process_that_loses_its_parent_was_not_left_by_this_test(impatient):
+    program = (
+        "import sys; from subprocess import DEVNULL, Popen; "
+        f"print(Popen({SLEEPER!r}, stdout=DEVNULL).pid, flush=True); sys.stdin.read()"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", program], **pipes) as parent:
+        grandchild = int(limits.within(60, parent.stdout.readline))
+        before = limits.descendants()
+        parent.communicate(timeout=60)
+    try:
+        assert grandchild in limits.children()
+        limits.fail_for(before)
+    finally:
+        limits.end(grandchild)
+        os.waitpid(grandchild, 0)
+
+
 def test_processes_that_end_by_themselves_are_waited_for():
     before = limits.children()
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.3)"]):
