@@ -27,20 +27,20 @@ from ocbnn.priors.reach import Reach
 # Steps of Adam, and the size of the first.
 STEPS, _RATE = 1000, 0.02
 # New points of each rule in every step, for one input and for each further one.
-_POINTS, _POINTS_PER_INPUT = 16, 4
+_FRESH, _FRESH_PER_INPUT = 16, 4
 # Points that walk to a draw's worst places, how many begin anew at a time, after how
 # many steps, and how far they walk.
-_WALKERS, _BEGIN, _WALK_EVERY, _WALK = 16, 4, 10, 8
+_WALKERS, _RESTARTED, _WALK_EVERY, _WALK = 16, 4, 10, 8
 # A weight counts for little beside the function, but among equals the nearest is taken.
-_PULL = 1e-3
+_WEIGHT_PULL = 1e-3
 # By how much the price of a violation rises in one descent.
 _RISE = 1000.0
 # No violation counts for more: some claims lack an infinity where they have no value.
-_MOST = 1e3
+_LARGEST = 1e3
 
 
-class Wish(NamedTuple):
-    """What draws are asked for.
+class Problem(NamedTuple):
+    """The rules that draws are to obey, and what is to stay as it is.
 
     Attributes
     ----------
@@ -60,16 +60,16 @@ class Wish(NamedTuple):
     precision: Float[Array, "rows outputs"]
 
 
-class Movers(NamedTuple):
+class MovingDraws(NamedTuple):
     """Some draws, along the first axis of everything.
 
     Attributes
     ----------
-    free
+    drawn
         Their weights as they were drawn.
-    now
-        Where they are.
-    found
+    weights
+        Their weights now.
+    counterexamples
         For each rule, inputs at which they were seen to break it.
     margin
         How much slack they are to keep, in natural sizes.
@@ -77,9 +77,9 @@ class Movers(NamedTuple):
         What a violation costs them at the end of the descent.
     """
 
-    free: Position
-    now: Position
-    found: tuple[Float[Array, "draws _ inputs"], ...]
+    drawn: Position
+    weights: Position
+    counterexamples: tuple[Float[Array, "draws _ inputs"], ...]
     margin: Float[Array, " draws"]
     penalty: Float[Array, " draws"]
 
@@ -91,85 +91,90 @@ def make_reach(term: RuleTerm) -> Reach:
 
 
 @eqx.filter_jit
-def nearest(network: Network, wish: Wish, movers: Movers, key: RandomKey) -> Position:
+def nearest(
+    network: Network, problem: Problem, draws: MovingDraws, key: RandomKey
+) -> Position:
     """Where the draws arrive.
 
     Rules are felt at new points in every step, at inputs where draws were seen to break
     them, and where points arrive that walk to each draw's own worst places.
     """
-    wanted = jax.vmap(network.batch, (0, None))(movers.free, wish.reference)
+    drawn_values = jax.vmap(network.batch, (0, None))(draws.drawn, problem.reference)
     optimiser = fading_adam(_RATE, STEPS)
-    begin = [jnp.concatenate([own[:, :1]] * _WALKERS, axis=1) for own in movers.found]
+    walkers = tuple(
+        jnp.concatenate([own[:, :1]] * _WALKERS, axis=1)
+        for own in draws.counterexamples
+    )
 
-    def phase(number: Array, moving: _Moving) -> _Moving:
+    def phase(number: Array, state: _Descent) -> _Descent:
         key_now, key_walk = jax.random.split(jax.random.fold_in(key, number))
-        walkers = _walked(network, wish, moving, number, key_walk)
+        walkers = _move_walkers(network, problem, state, number, key_walk)
 
-        def step(place: Array, moving: _Moving) -> _Moving:
-            fresh = _points(wish, jax.random.fold_in(key_now, place))
+        def step(place: Array, state: _Descent) -> _Descent:
+            fresh = _fresh_points(problem, jax.random.fold_in(key_now, place))
             # Three quarters of the way up, and level from there on.
             way = (number * _WALK_EVERY + place).astype(float) / (0.75 * STEPS)
-            price = movers.penalty * _RISE ** (jnp.minimum(1.0, way) - 1.0)
+            price = draws.penalty * _RISE ** (jnp.minimum(1.0, way) - 1.0)
 
-            def cost(now: Position) -> Scalar:
-                one = lambda *draw: _cost(network, wish, fresh, *draw)
-                known = movers.free, wanted, walkers, movers.found
-                return jnp.sum(jax.vmap(one)(now, *known, movers.margin, price))
+            def total_cost(weights: Position) -> Scalar:
+                cost = lambda *draw: _cost(network, problem, fresh, *draw)
+                known = draws.drawn, drawn_values, walkers, draws.counterexamples
+                return jnp.sum(jax.vmap(cost)(weights, *known, draws.margin, price))
 
-            slopes = jax.grad(cost)(moving.now)
+            slopes = jax.grad(total_cost)(state.weights)
             slopes = jax.tree.map(lambda a: jnp.where(jnp.isfinite(a), a, 0.0), slopes)
             with third_party():
-                moves, memory = optimiser.update(slopes, moving.memory, moving.now)
-            now = jax.tree.map(jnp.add, moving.now, moves)
-            return moving._replace(now=now, memory=memory)
+                moves, memory = optimiser.update(slopes, state.memory, state.weights)
+            weights = jax.tree.map(jnp.add, state.weights, moves)
+            return state._replace(weights=weights, memory=memory)
 
-        moving = moving._replace(walkers=walkers)
-        return jax.lax.fori_loop(0, _WALK_EVERY, step, moving)
+        state = state._replace(walkers=walkers)
+        return jax.lax.fori_loop(0, _WALK_EVERY, step, state)
 
-    first = _Moving(movers.now, optimiser.init(movers.now), tuple(begin))
-    return jax.lax.fori_loop(0, STEPS // _WALK_EVERY, phase, first).now
+    first = _Descent(draws.weights, optimiser.init(draws.weights), walkers)
+    return jax.lax.fori_loop(0, STEPS // _WALK_EVERY, phase, first).weights
 
 
-class _Moving(NamedTuple):
+class _Descent(NamedTuple):
     """Draws on their way, what Adam remembers, and points that walk for each draw."""
 
-    now: Position
+    weights: Position
     memory: Any
     walkers: tuple[Float[Array, "draws _ inputs"], ...]
 
 
-def _walked(
-    network: Network, wish: Wish, moving: _Moving, number: Array, key: RandomKey
+def _move_walkers(
+    network: Network, problem: Problem, state: _Descent, number: Array, key: RandomKey
 ) -> tuple[Float[Array, "draws _ inputs"], ...]:
     """The points that walk; some of them begin anew, and the latest are kept."""
-    found = []
-    points = _points(wish, key)
+    moved = []
+    points = _fresh_points(problem, key)
     for term, reach, xs, walkers in zip(
-        wish.terms, wish.reaches, points, moving.walkers, strict=True
+        problem.terms, problem.reaches, points, state.walkers, strict=True
     ):
-        begin = jnp.concatenate([xs] * -(-_BEGIN // xs.shape[0]))[:_BEGIN]
-        walk = lambda weights, t=term, r=reach, b=begin: r.walked(
-            t.law, lambda x: network.apply(weights, x), b
+        starts = jnp.concatenate([xs] * -(-_RESTARTED // xs.shape[0]))[:_RESTARTED]
+        walk = lambda weights, t=term, r=reach, s=starts: r.walked(
+            t.law, lambda x: network.apply(weights, x), s
         )
-        arrived = jax.vmap(walk)(moving.now)
-        place = (number * _BEGIN) % _WALKERS
+        arrived = jax.vmap(walk)(state.weights)
+        place = (number * _RESTARTED) % _WALKERS
         all_ = jax.lax.dynamic_update_slice_in_dim(walkers, arrived, place, axis=1)
         # At first there are none to keep.
-        everywhere = jnp.concatenate([arrived] * (_WALKERS // _BEGIN), axis=1)
-        found.append(jnp.where(number == 0, everywhere, all_))
-    return tuple(found)
+        everywhere = jnp.concatenate([arrived] * (_WALKERS // _RESTARTED), axis=1)
+        moved.append(jnp.where(number == 0, everywhere, all_))
+    return tuple(moved)
 
 
-def _points(wish: Wish, key: RandomKey) -> list[Float[Array, "_ inputs"]]:
-    """A few points of each rule; steps see others, so there is no need of many."""
-    keys = jax.random.split(key, len(wish.terms))
-    return [_some(term, one) for term, one in zip(wish.terms, keys, strict=True)]
+def _fresh_points(problem: Problem, key: RandomKey) -> list[Float[Array, "_ inputs"]]:
+    """A few points of each rule; each step sees others, so few are enough."""
+    keys = jax.random.split(key, len(problem.terms))
+    return [_few_points(term, k) for term, k in zip(problem.terms, keys, strict=True)]
 
 
-def _some(term: RuleTerm, key: RandomKey) -> Inputs:
+def _few_points(term: RuleTerm, key: RandomKey) -> Inputs:
     key_points, key_order = jax.random.split(key)
     points = term.ordinary(key_points).astype(float)
-    most = _POINTS + _POINTS_PER_INPUT * points.shape[1]
+    most = _FRESH + _FRESH_PER_INPUT * points.shape[1]
     if points.shape[0] <= most:
         return points
     return jax.random.permutation(key_order, points)[:most]
@@ -177,33 +182,33 @@ def _some(term: RuleTerm, key: RandomKey) -> Inputs:
 
 def _cost(
     network: Network,
-    wish: Wish,
+    problem: Problem,
     points: Sequence[Float[Array, "_ inputs"]],
-    now: Position,
-    free: Position,
-    wanted: Float[Array, "reference outputs"],
+    weights: Position,
+    drawn: Position,
+    drawn_values: Float[Array, "reference outputs"],
     walkers: tuple[Float[Array, "_ inputs"], ...],
-    found: tuple[Float[Array, "_ inputs"], ...],
+    counterexamples: tuple[Float[Array, "_ inputs"], ...],
     margin: Scalar,
     penalty: Scalar,
 ) -> Scalar:
     """What one draw pays: for having moved, and for what rules lack."""
-    values = network.batch(now, wish.reference)
-    away = jnp.mean(jnp.sum(wish.precision * (values - wanted) ** 2, axis=-1))
-    pairs = zip(jax.tree.leaves(now), jax.tree.leaves(free), strict=True)
+    values = network.batch(weights, problem.reference)
+    away = jnp.mean(jnp.sum(problem.precision * (values - drawn_values) ** 2, axis=-1))
+    pairs = zip(jax.tree.leaves(weights), jax.tree.leaves(drawn), strict=True)
     drift = sum(jnp.sum((a - b) ** 2) for a, b in pairs)
-    lacking = jnp.zeros((), away.dtype)
-    for term, *xs in zip(wish.terms, points, walkers, found, strict=True):
-        function = lambda x: network.apply(now, x)
-        lacking += jnp.sum(
-            _lacking(term.law, function, jnp.concatenate(xs), margin) ** 2
-        )
-    return away + _PULL * drift + penalty * lacking
+    broken = jnp.zeros((), away.dtype)
+    by_rule = zip(problem.terms, points, walkers, counterexamples, strict=True)
+    for term, *xs in by_rule:
+        function = lambda x: network.apply(weights, x)
+        shortfall = _shortfall(term.law, function, jnp.concatenate(xs), margin)
+        broken += jnp.sum(shortfall**2)
+    return away + _WEIGHT_PULL * drift + penalty * broken
 
 
-def _lacking(
+def _shortfall(
     law: Law, function: Function, xs: Inputs, margin: Scalar
 ) -> Float[Array, " points"]:
     """What a rule lacks at each point; zero where it leaves the margin."""
     slack = jax.vmap(lambda x: law.slack(function, x))(xs)
-    return jnp.clip(margin - slack, 0.0, _MOST)
+    return jnp.clip(margin - slack, 0.0, _LARGEST)

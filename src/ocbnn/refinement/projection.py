@@ -27,7 +27,7 @@ from ocbnn.posterior import Categorical
 from ocbnn.predictive import Predictive
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.refined_terms import without_room
-from ocbnn.refinement.nearest import Movers, Wish, make_reach, nearest
+from ocbnn.refinement.nearest import MovingDraws, Problem, make_reach, nearest
 from ocbnn.refinement.projected import Distance, ProjectionRecord, RuleProjection
 from ocbnn.refinement.settings import Refinement
 from ocbnn.rules import BoundRule
@@ -43,8 +43,8 @@ _FEW, _SURE = 500, 0.02
 _MARGIN, _PENALTY = 0.02, 1.0
 # By how much each of them grows where a draw has moved and breaks a rule still.
 _WIDER, _DEARER, _TIMES = 1.5, 3.0, 6
-# Inputs that each draw has of its own, for every rule; then the oldest make way.
-_FOUND = 8
+# Counterexamples that each draw keeps for every rule; then the oldest make way.
+_KEPT = 8
 # Training rows at which it is measured how far draws have moved.
 _MEASURED = 1000
 
@@ -90,8 +90,8 @@ def refuse_without_slack(rules: Sequence[BoundRule]) -> None:
             )
 
 
-class Seen(NamedTuple):
-    """What a search found, for every rule and draw.
+class Violations(NamedTuple):
+    """The worst violation that a search found, for every rule and draw.
 
     Attributes
     ----------
@@ -107,19 +107,19 @@ class Seen(NamedTuple):
     slack: Float[np.ndarray, "rules draws"]
     broken: Bool[np.ndarray, "rules draws"]
 
-    def update(self, draws: Int[np.ndarray, " some"], other: "Seen") -> None:
-        """Take what another search found about some of the draws."""
-        for mine, others in zip(self, other, strict=True):
-            mine[:, draws] = others
+    def update(self, draws: Int[np.ndarray, " some"], other: "Violations") -> None:
+        """Replace some of the draws by what another search found about them."""
+        for old, new in zip(self, other, strict=True):
+            old[:, draws] = new
 
-    def worse(self, other: "Seen") -> "Seen":
+    def worse(self, other: "Violations") -> "Violations":
         """For each draw, what is worse in one of two searches."""
         is_worse = (other.broken > self.broken) | (
             (other.broken == self.broken) & (other.slack < self.slack)
         )
         points = np.where(is_worse[..., None], other.points, self.points)
         slack = np.where(is_worse, other.slack, self.slack)
-        return Seen(points, slack, self.broken | other.broken)
+        return Violations(points, slack, self.broken | other.broken)
 
     def is_met(self, target: float) -> bool:
         """Whether no rule is broken by more draws than may."""
@@ -160,36 +160,35 @@ def project(
     terms = tuple(without_room(term) for term in terms)
     refuse_without_slack([term.bound for term in terms])
     search = _Search(terms, refinement or Refinement(), data[0])
-    key_search, key_move, key_wish = jax.random.split(key, 3)
-    wish = _wish(predictive, terms, data[0], key_wish)
-    everyone = np.arange(predictive.size)
+    key_search, key_move, key_problem = jax.random.split(key, 3)
+    problem = _problem(predictive, terms, data[0], key_problem)
+    all_draws = np.arange(predictive.size)
     now = predictive
-    seen = search.look(now, everyone, jax.random.fold_in(key_search, 0))
-    before, times = seen.broken.mean(axis=1), np.zeros(predictive.size, int)
-    found = [_room(term, predictive.size) for term in terms]
+    violations = search.look(now, all_draws, jax.random.fold_in(key_search, 0))
+    before, times = violations.broken.mean(axis=1), np.zeros(predictive.size, int)
+    counterexamples = [_no_counterexamples(term, predictive.size) for term in terms]
     most, number = 1 if refinement is None else refinement.rounds, 0
     while True:
-        if seen.is_met(search.refinement.target):
+        if violations.is_met(search.refinement.target):
             # Too good to be true, perhaps.
             again = jax.random.fold_in(key_search, 1000 + number)
-            seen = seen.worse(search.look(now, everyone, again))
-        is_met = seen.is_met(search.refinement.target)
-        _tell(progress, number, seen)
-        if number >= most or (is_met and (number or not seen.broken.any())):
+            violations = violations.worse(search.look(now, all_draws, again))
+        is_met = violations.is_met(search.refinement.target)
+        _report(progress, number, violations)
+        if number >= most or (is_met and (number or not violations.broken.any())):
             break
-        draws = np.flatnonzero(seen.broken.any(axis=0))
-        _remember(found, terms, seen, draws, times)
+        draws = np.flatnonzero(violations.broken.any(axis=0))
+        _keep_counterexamples(counterexamples, terms, violations, draws, times)
         key_now = jax.random.fold_in(key_move, number)
-        now = _moved(wish, predictive, now, found, times, draws, key_now)
+        now = _move(problem, predictive, now, counterexamples, times, draws, key_now)
         times[draws] += 1
         number += 1
         some = search.look(now, draws, jax.random.fold_in(key_search, number))
-        seen.update(draws, some)
+        violations.update(draws, some)
+    after, worst = violations.broken.mean(axis=1), violations.slack.min(axis=1)
     rules = tuple(
         RuleProjection(term.bound.name, *map(float, numbers))
-        for term, *numbers in zip(
-            terms, before, seen.broken.mean(axis=1), seen.slack.min(axis=1), strict=True
-        )
+        for term, *numbers in zip(terms, before, after, worst, strict=True)
     )
     record = ProjectionRecord(
         search.refinement.target,
@@ -212,19 +211,20 @@ class _Search(NamedTuple):
 
     def look(
         self, now: Predictive, draws: Int[np.ndarray, " some"], key: RandomKey
-    ) -> Seen:
+    ) -> Violations:
         """What some of the draws break, and where."""
         blocks = []
         for rows, count in _blocks(draws, now.size):
             chosen = jax.tree.map(lambda a, r=rows: a[r], now.draws)
             some = dataclasses.replace(now, draws=chosen)
             pairs = enumerate(self.terms)
-            each = [self._one(some, t, jax.random.fold_in(key, n)) for n, t in pairs]
-            stacked = (np.stack(one)[:, :count] for one in zip(*each, strict=True))
-            blocks.append(Seen(*stacked))
-        return Seen(*(np.concatenate(one, 1) for one in zip(*blocks, strict=True)))
+            rules = [self._rule(some, t, jax.random.fold_in(key, n)) for n, t in pairs]
+            fields = zip(*rules, strict=True)
+            blocks.append(Violations(*(np.stack(f)[:, :count] for f in fields)))
+        fields = zip(*blocks, strict=True)
+        return Violations(*(np.concatenate(field, axis=1) for field in fields))
 
-    def _one(self, some: Predictive, term: RuleTerm, key: RandomKey) -> Seen:
+    def _rule(self, some: Predictive, term: RuleTerm, key: RandomKey) -> Violations:
         key_search, key_test = jax.random.split(key)
         starts, steps = self.refinement.starts, self.refinement.steps
         worst = find_worst(
@@ -238,7 +238,7 @@ class _Search(NamedTuple):
         points = np.where(caught[:, None], tests[at_tests.argmax(axis=1)], worst.points)
         tiny = np.finfo(np.float32).tiny
         slack = np.where(caught, np.minimum(worst.slack, -tiny), worst.slack)
-        return Seen(points, slack, worst.broken | caught)
+        return Violations(points, slack, worst.broken | caught)
 
 
 def _blocks(
@@ -252,9 +252,9 @@ def _blocks(
         yield np.concatenate([some, filled]), len(some)
 
 
-def _wish(
+def _problem(
     predictive: Predictive, terms: tuple[RuleTerm, ...], X: np.ndarray, key: RandomKey
-) -> Wish:
+) -> Problem:
     rows = X[evenly(len(X), _ROWS)]
     places = [
         term.many(jax.random.fold_in(key, number), _PLACES)
@@ -268,7 +268,7 @@ def _wish(
     precision = precision / precision.mean(axis=0)
     if predictive.units is not None:
         reference = predictive.units.standard_inputs(reference)
-    return Wish(
+    return Problem(
         terms,
         tuple(map(make_reach, terms)),
         jnp.asarray(reference, float),
@@ -276,50 +276,52 @@ def _wish(
     )
 
 
-def _room(term: RuleTerm, size: int) -> Float[np.ndarray, "draws found inputs"]:
-    """Room for inputs of each draw's own; points of the rule until some are found."""
-    points = np.resize(np.asarray(term.points), (_FOUND, term.points.shape[1]))
+def _no_counterexamples(
+    term: RuleTerm, size: int
+) -> Float[np.ndarray, "draws kept inputs"]:
+    """Room for counterexamples; points of the rule until some are found."""
+    points = np.resize(np.asarray(term.points), (_KEPT, term.points.shape[1]))
     return np.repeat(points[None], size, axis=0)
 
 
-def _remember(
-    found: list[np.ndarray],
+def _keep_counterexamples(
+    counterexamples: list[np.ndarray],
     terms: tuple[RuleTerm, ...],
-    seen: Seen,
+    violations: Violations,
     draws: Int[np.ndarray, " some"],
     times: Int[np.ndarray, " draws"],
 ) -> None:
     """Give each draw the inputs at which it was seen to break rules."""
     for place, term in enumerate(terms):
-        broken = draws[seen.broken[place, draws]]
-        inner = term.inner(seen.points[place, broken])
-        found[place][broken, times[broken] % _FOUND] = inner
+        broken = draws[violations.broken[place, draws]]
+        inner = term.inner(violations.points[place, broken])
+        counterexamples[place][broken, times[broken] % _KEPT] = inner
 
 
-def _movers(
+def _moving_draws(
     free: Predictive,
     now: Predictive,
-    found: list[np.ndarray],
+    counterexamples: list[np.ndarray],
     times: Int[np.ndarray, " draws"],
     rows: Int[np.ndarray, " block"],
-) -> Movers:
+) -> MovingDraws:
     """Some draws; each that has moved before keeps more slack, at a higher price."""
     again = np.minimum(times[rows], _TIMES).astype(float)
     chosen = lambda tree: jax.tree.map(lambda a: jnp.asarray(a[rows]), tree)
-    return Movers(
+    return MovingDraws(
         chosen(free.draws.weights),
         chosen(now.draws.weights),
-        tuple(jnp.asarray(one[rows], float) for one in found),
+        tuple(jnp.asarray(points[rows], float) for points in counterexamples),
         jnp.asarray(_MARGIN * _WIDER**again, float),
         jnp.asarray(_PENALTY * _DEARER**again, float),
     )
 
 
-def _moved(
-    wish: Wish,
+def _move(
+    problem: Problem,
     free: Predictive,
     now: Predictive,
-    found: list[np.ndarray],
+    counterexamples: list[np.ndarray],
     times: Int[np.ndarray, " draws"],
     draws: Int[np.ndarray, " some"],
     key: RandomKey,
@@ -327,8 +329,8 @@ def _moved(
     """The draws with some of them moved; those that got lost stay where they are."""
     leaves, pattern = jax.tree.flatten(jax.tree.map(np.array, now.draws.weights))
     for place, (rows, count) in enumerate(_blocks(draws, now.size)):
-        some = _movers(free, now, found, times, rows)
-        arrived = nearest(now.network, wish, some, jax.random.fold_in(key, place))
+        some = _moving_draws(free, now, counterexamples, times, rows)
+        arrived = nearest(now.network, problem, some, jax.random.fold_in(key, place))
         new = [np.asarray(leaf)[:count] for leaf in jax.tree.leaves(arrived)]
         fine = np.all(
             [np.isfinite(leaf).reshape(count, -1).all(axis=1) for leaf in new], axis=0
@@ -348,7 +350,7 @@ def _distances(
     """How far draws have moved at the training rows, output by output."""
     rows = evenly(len(data[0]), _MEASURED)
     X, Y = data[0][rows], data[1]
-    values = [one.functions(X) for one in (free, now)]
+    values = [predictive.functions(X) for predictive in (free, now)]
     if isinstance(free.likelihood, Categorical):
         gap = np.subtract(*map(_probabilities, values))
         moved = np.sqrt(np.mean(gap**2, axis=(1, 2)))
@@ -379,8 +381,8 @@ def _quantiles(moved: Float[np.ndarray, " draws"]) -> tuple[float, float, float,
     return float(low), float(middle), float(high), float(most)
 
 
-def _tell(progress: object, number: int, seen: Seen) -> None:
+def _report(progress: object, number: int, violations: Violations) -> None:
     with make_reporter(progress if is_first() else False) as reporter:
         reporter.begin(f"projection, round {number}", None)
-        broken = float(seen.broken.any(axis=0).mean())
+        broken = float(violations.broken.any(axis=0).mean())
         reporter.finish(f"{share(broken)} of draws break a rule somewhere")
