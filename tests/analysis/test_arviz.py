@@ -58,6 +58,16 @@ def test_every_group_has_its_names_shapes_and_coordinates(model, data):
     assert attributes["seed"] == "0"
 
 
+def test_rules_of_a_projection_have_violations_and_no_share_of_the_density(model):
+    moved = model.obey("cap: if 1 <= dose <= 2 then effect <= 0.8", refine=False)
+    data = moved.to_arviz()
+    assert "log_g" not in data["posterior"]
+    assert data["posterior"]["violation"].sel(rule="cap").shape == (2, 60)
+    parts = moved.log_density_parts(draws=120)
+    mean = float(data["sample_stats"]["lp"].mean())
+    assert mean == pytest.approx(parts["weights"] + parts["data"], rel=1e-4)
+
+
 def test_values_are_those_of_the_draws(model, data):
     at = np.stack([np.asarray(data["posterior"]["dose"])], axis=1)
     functions = model.fitted_.predictive.functions(at)[..., 0]

@@ -173,6 +173,8 @@ def test_what_obeys_is_loaded_as_it_was_saved(rising, tmp_path):
     np.testing.assert_array_equal(again.predict(GRID), rising.predict(GRID))
     assert again.projection_ == rising.projection_
     assert again.verdict_ == rising.verdict_
+    assert again.log_density_parts() == rising.log_density_parts()
+    assert [t.bound.name for t in again.fitted_.terms] == ["rising"]
     assert again.report().to_dict()["numbers"] == rising.report().to_dict()["numbers"]
     mine, its = (
         quietly(lambda m=m: m.obey(RISING, refine=SEARCH)) for m in (rising, again)
@@ -240,6 +242,42 @@ def test_classes_obey_too():
         )
     )
     assert strict.predict_proba([[1.93]])[0, 0] == 0
+
+
+def test_classes_obey_with_learned_scales_too():
+    """In a density they would be refused: scales could follow them to infinity."""
+    labels = np.where(X[:, 0] > 0, "high", "low")
+    rule = "cut: if 1 <= x <= 2 then y in {low}"
+    model = OCBNNClassifier(
+        rule,
+        hidden=(8,),
+        weight_prior="learned",
+        rules_by="projection",
+        inference=PLAN,
+        random_state=0,
+        progress=False,
+    )
+    model = quietly(lambda: model.fit(X, labels, refine=SEARCH))
+    assert model.projection_.rules[0].before > 0.5
+    assert model.projection_.rules[0].after <= 0.01
+    again = quietly(
+        lambda: model.obey("cut: if 1 <= x <= 2 then y in {high}", refine=SEARCH)
+    )
+    assert model.predict([[1.5]]) == ["low"]
+    assert again.predict([[1.5]]) == ["high"]
+
+
+def test_rules_that_draws_are_projected_onto_are_no_terms_of_the_density(free, rising):
+    parts = rising.log_density_parts()
+    assert set(parts) == {"weights", "data"}
+    assert rising.target_.rules == ()
+    (rule,) = rising.report().rules
+    assert np.isnan(rule.log_g)
+    known = quietly(lambda: make(CAP).fit(X, Y))
+    assert set(known.log_density_parts()) == {"weights", "rule 'cap'", "data"}
+    both = quietly(lambda: known.obey(RISING, refine=SEARCH))
+    assert set(both.log_density_parts()) == {"weights", "data"}
+    assert [term.bound.name for term in both.fitted_.terms] == ["cap", "rising"]
 
 
 def test_an_expectation_is_kept_within_two_sd(free):

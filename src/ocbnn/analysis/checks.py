@@ -63,7 +63,10 @@ def check_rules(
 
 
 def log_density_parts(model: FittedModel, draws: int = 200) -> dict[str, float]:
-    """The mean share of weights, each rule and the data in the log density."""
+    """The mean share of weights, each rule and the data in the log density.
+
+    Rules of a projection are no terms of the density, and have no share.
+    """
     model.need_all_rows("log_density_parts")
     shares = log_parts(model.target, model.draws.thinned(draws))
     return {name: float(np.mean(values)) for name, values in shares.items()}
@@ -78,7 +81,7 @@ def _terms_to_check(model: FittedModel, rules: Any) -> list[RuleTerm]:
     given = [rules] if isinstance(rules, (str, Rule, BoundRule)) else rules
     if isinstance(given, Sequence):
         given = [rule.rule if isinstance(rule, BoundRule) else rule for rule in given]
-    own = {term.bound: term for term in model.target.rules}
+    own = {term.bound: term for term in model.terms}
     terms = []
     for bound in bind_rules(given, model.schema):
         if not bound.is_checkable:

@@ -100,11 +100,12 @@ def _posterior(model: FittedModel, X: np.ndarray, weights: bool) -> dict[str, An
     dims = (*by_draw, _place(model), *(["output"] if is_multi else []))
     variables: dict[str, Any] = {"f": (dims, values if is_multi else values[..., 0])}
     if model.rules:
-        parts = log_parts(model.target, draws.stacked())
-        logs = [parts[f"rule {bound.name!r}"] for bound in model.rules]
-        broken = [_violation(model, term) for term in model.target.rules]
-        for name, columns in (("log_g", logs), ("violation", broken)):
-            table = np.stack(columns, axis=-1)
+        columns = {"violation": [_violation(model, term) for term in model.terms]}
+        if not model.projected_onto:
+            parts = log_parts(model.target, draws.stacked())
+            columns["log_g"] = [parts[f"rule {b.name!r}"] for b in model.rules]
+        for name, by_rule in columns.items():
+            table = np.stack(by_rule, axis=-1)
             variables[name] = ((*by_draw, "rule"), _by_chain(draws, table))
     noise, dims = model.predictive.noise(), by_draw
     if noise is None:

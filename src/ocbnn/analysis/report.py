@@ -57,7 +57,7 @@ class RuleReport:
     check
         How well it holds; None for custom rules, which cannot be checked.
     log_g
-        Mean over the draws of its share of the log density.
+        Mean over the draws of its share of the log density; NaN if it has none.
     rhat
         R-hat of that share; None if it has no meaning or never changes.
     ess
@@ -393,15 +393,15 @@ def _rule_reports(model: FittedModel) -> list[RuleReport]:
         return []
     draws = model.draws
     checks = {check.rule: check for check in check_rules(model)}
+    if model.projected_onto:
+        bounds = [term.bound for term in model.projected_onto]
+        return [_unpriced(bound, checks.get(bound.name)) for bound in bounds]
     parts = log_parts(model.target, draws.stacked())
     reports = []
     for term in model.target.rules:
         bound = term.bound
         logs = parts[f"rule {bound.name!r}"]
         check = checks.get(bound.name)
-        if model.projection is not None:
-            reports.append(_unpriced(bound, check, logs))
-            continue
         mixing = _mixing(draws, logs.reshape(draws.chains, draws.draws, 1))
         rhat, ess, words = _mixed(mixing)
         weights = removal(term, logs)
@@ -423,15 +423,13 @@ def _rule_reports(model: FittedModel) -> list[RuleReport]:
     return reports
 
 
-def _unpriced(
-    bound: BoundRule, check: RuleCheck | None, logs: np.ndarray
-) -> RuleReport:
+def _unpriced(bound: BoundRule, check: RuleCheck | None) -> RuleReport:
     """A rule that draws obey by projection, without a penalty in the target."""
     return RuleReport(
         rule=bound.name,
         text=str(bound.rule),
         check=check,
-        log_g=float(logs.mean()),
+        log_g=float("nan"),
         rhat=None,
         ess=None,
         mixing="",

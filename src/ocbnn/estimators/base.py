@@ -70,8 +70,9 @@ class BaseOCBNN(FittedEstimator):
         key_rules, key_run = jax.random.split(key_from(self.random_state))
         rules = bind_rules(self.rules, schema)
         rows = len(X) if stream is None else stream.rows
+        is_projected = self.rules_by == "projection"
         prior_rules = rules
-        if self.rules_by == "projection":
+        if is_projected:
             # Checked before the run, which may take long.
             as_obedience(refine)
             refuse_without_slack(rules)
@@ -82,14 +83,11 @@ class BaseOCBNN(FittedEstimator):
         refuse_rows(rules, blocks, names)
         numbers = Y if schema.classes is None else None
         terms = make_terms(rules, key_rules, X, numbers, units)
-        target = self._assemble(schema, rules, terms, data, units, choice.batch_size)
+        priced = () if is_projected else terms
+        target = self._assemble(schema, rules, priced, data, units, choice.batch_size)
         settings = self.progress, self.devices, self.checkpoint
         run = Run(choice.plan, (X, Y), *settings)
-        if self.rules_by == "projection":
-            free = dataclasses.replace(target, rules=())
-            result = fit_draws(free, run, key_run, False)._replace(target=target)
-        else:
-            result = fit_draws(target, run, key_run, refine)
+        result = fit_draws(target, run, key_run, False if is_projected else refine)
         sample_rows = Rows(X, Y, names)
         if stream is not None:
             sample_rows = Rows(X, Y, stream.names_of_seen(names), stream.rows)
@@ -102,9 +100,10 @@ class BaseOCBNN(FittedEstimator):
             scales=self.scales,
             random_state=self.random_state,
             devices=self.devices,
+            projected_onto=terms if is_projected else (),
             **result._asdict(),
         )
-        if self.rules_by == "projection":
+        if is_projected:
             self.fitted_ = obey(fitted, refine, progress=self.progress)
         else:
             self.fitted_ = conclude(fitted)
@@ -118,7 +117,7 @@ class BaseOCBNN(FittedEstimator):
         units: Units | None,
         batch_size: int | None,
     ) -> Target:
-        """The log density, given the rules' terms."""
+        """The log density, given the terms of rules in it."""
         inputs, outputs = len(schema.inputs), _output_count(schema)
         used_units = units or Units.plain(inputs, outputs)
         inner_x = inner_y = None
@@ -256,10 +255,15 @@ class BaseOCBNN(FittedEstimator):
         used_units = units or Units.plain(network.inputs, network.outputs)
         target = dataclasses.replace(
             fitted.target,
-            rules=fitted.proposed(bounds),
+            rules=(),
             likelihood=copy._likelihood(fitted.schema, bounds, used_units),
         )
-        unprojected = dataclasses.replace(fitted, rules=bounds, target=target)
+        unprojected = dataclasses.replace(
+            fitted,
+            rules=bounds,
+            target=target,
+            projected_onto=fitted.proposed(bounds),
+        )
         copy.fitted_ = obey(unprojected, refine, progress=self.progress)
         return copy
 

@@ -61,7 +61,7 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
 
     @property
     def target_(self) -> Target:
-        """The log density of the draws."""
+        """The log density that was drawn from, without rules if they are projected."""
         return self.fitted_.target
 
     @property
@@ -200,7 +200,10 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         return check_rules(fitted, points, rows, y, rules=rules)
 
     def log_density_parts(self, draws: int = 200) -> dict[str, float]:
-        """The mean share of weights, each rule and the data in the log density."""
+        """The mean share of weights, each rule and the data in the log density.
+
+        Rules of a projection are no terms of the density, and have no share.
+        """
         return log_density_parts(self._record(), draws)
 
     def conflicts(

@@ -33,10 +33,12 @@ def conclude(model: FittedModel) -> FittedModel:
     if model.projection is not None:
         warn_if_disobeyed(model.projection)
         warn_if_far(model.projection)
-    is_priced = model.projection is None
-    stacked = model.draws.stacked()
     held, kept = hold(
-        model.target, stacked, model.predictive, model.rows.X, priced=is_priced
+        model.target,
+        model.draws.stacked(),
+        model.predictive,
+        model.rows.X,
+        projected_onto=model.projected_onto,
     )
     return dataclasses.replace(model, verdict=verdict, held=held, kept=kept)
 
@@ -80,8 +82,8 @@ def obey(
     Parameters
     ----------
     model
-        A fitted model, whose target has the rules to obey. If its draws were
-        projected before, the original draws are used.
+        A fitted model, with the rules to obey in `terms`. If its draws were projected
+        before, the original draws are used.
     refine
         How to search for remaining violations: True, a number of rounds, a
         `Refinement`, or False.
@@ -91,7 +93,8 @@ def obey(
     Returns
     -------
     FittedModel
-        The model with moved draws, and a record in `projection`.
+        The model with moved draws, and a record in `projection`. Its target has no
+        terms for rules.
 
     Raises
     ------
@@ -100,7 +103,7 @@ def obey(
     """
     refinement = as_obedience(refine)
     rows, free = model.need_data("obey"), model.free_model
-    terms = model.target.rules
+    terms = model.terms
     refuse_without_slack([term.bound for term in terms])
     if not terms:
         return conclude(free)
@@ -123,6 +126,14 @@ def obey(
     )
     positions = free.draws.positions._replace(weights=reshaped)
     draws = dataclasses.replace(model.draws, positions=positions)
-    # A refinement's record is about draws that have not moved.
-    fields = {"projection": record, "free": free.draws.positions, "refinement": None}
-    return conclude(dataclasses.replace(free, draws=draws, **fields))
+    moved = dataclasses.replace(
+        free,
+        target=dataclasses.replace(model.target, rules=()),
+        draws=draws,
+        projection=record,
+        free=free.draws.positions,
+        projected_onto=terms,
+        # Its record is about draws that have not moved.
+        refinement=None,
+    )
+    return conclude(moved)

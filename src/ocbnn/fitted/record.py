@@ -96,7 +96,7 @@ class FittedModel:
     rules
         The rules, bound to this schema.
     target
-        The log density.
+        The log density that was drawn from; rules of a projection are no part of it.
     draws
         The draws from it; the projected ones, if there was a projection.
     kept
@@ -117,6 +117,8 @@ class FittedModel:
         The record of a projection; None without one.
     free
         Positions as they were drawn, before a projection; None without one.
+    projected_onto
+        The rules of a projection, with their points; empty without one.
     scales
         The scales that the user gave for some inputs, by name.
     random_state
@@ -141,6 +143,7 @@ class FittedModel:
     refinement: RefinementRecord | None = None
     projection: ProjectionRecord | None = None
     free: Position | None = None
+    projected_onto: tuple[RuleTerm, ...] = ()
     scales: Mapping[str, Any] | None = None
     random_state: object = None
     devices: object = None
@@ -325,13 +328,18 @@ class FittedModel:
     # Its rules.
 
     @property
+    def terms(self) -> tuple[RuleTerm, ...]:
+        """Its rules with their points: terms of the density, or projected onto."""
+        return self.projected_onto or self.target.rules
+
+    @property
     def checkable_rules(self) -> tuple[BoundRule, ...]:
         """The rules that data can break: all but custom ones."""
         return tuple(bound for bound in self.rules if bound.is_checkable)
 
     def placed(self, rules: Sequence[BoundRule]) -> list[BoundRule]:
         """Those rules whose points are known, with a warning about the others."""
-        known = [term.bound for term in self.target.rules]
+        known = [term.bound for term in self.terms]
         missing = [bound.name for bound in rules if bound not in known]
         if missing:
             warn(
@@ -343,7 +351,7 @@ class FittedModel:
 
     def term(self, bound: BoundRule) -> RuleTerm:
         """A rule with its points."""
-        return next(term for term in self.target.rules if term.bound is bound)
+        return next(term for term in self.terms if term.bound is bound)
 
     def proposed(self, rules: tuple[BoundRule, ...]) -> tuple[RuleTerm, ...]:
         """Terms of rules that it was not fitted with, with new points.
@@ -410,7 +418,7 @@ class FittedModel:
 
     def reference_inputs(self) -> Inputs:
         """Inputs at which draws are judged: rows of the data and the rules' points."""
-        points = (term.places for term in self.target.rules)
+        points = (term.places for term in self.terms)
         reference = np.concatenate([self.rows.X, *points])
         return reference[evenly(len(reference), REFERENCE_INPUTS)]
 

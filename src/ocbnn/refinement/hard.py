@@ -90,7 +90,7 @@ def hold(
     predictive: Predictive,
     X: np.ndarray,
     *,
-    priced: bool = True,
+    projected_onto: tuple[RuleTerm, ...] = (),
 ) -> tuple[HardRuleRecord | None, np.ndarray]:
     """Which draws keep the hard rules: a record, and the numbers of those draws.
 
@@ -104,16 +104,17 @@ def hold(
         Their function values.
     X
         Data rows, at which draws must keep the rules, too.
-    priced
-        Whether the target of the draws had penalties for these rules, which weights
-        then undo. Projected draws had none.
+    projected_onto
+        The rules of projected draws. The target has no penalties for them, which
+        weights would have to undo.
 
     Raises
     ------
     InferenceError
         When too few draws remain to represent a posterior.
     """
-    terms = [term for term in target.rules if term.bound.rule.held == "hard"]
+    rules = projected_onto or target.rules
+    terms = [term for term in rules if term.bound.rule.held == "hard"]
     size = predictive.size
     if not terms:
         return None, np.arange(size)
@@ -130,7 +131,8 @@ def hold(
         entries.append(
             HardRuleEntry(term.bound.name, treatment, float(holds.mean()), len(xs))
         )
-    if priced and any(entry.way == "conditioned" for entry in entries):
+    is_priced = not projected_onto
+    if is_priced and any(entry.way == "conditioned" for entry in entries):
         parts = log_parts(target, positions)
         log_g = sum(parts[f"rule {entry.rule!r}"] for entry in entries) + log_g
     conditioned = condition(keeps, log_g)

@@ -66,7 +66,9 @@ def read_model(
     terms = _terms(document["rules"], rules, arrays, units)
     # A sample of rows in a file does not give the likelihood of all of them.
     data = None if rows is None or rows.stored is not None else (rows.X, rows.Y)
-    target = assemble(schema, rules, terms, data, units, choice.batch_size)
+    is_projected = document.get("projection") is not None
+    priced = () if is_projected else terms
+    target = assemble(schema, rules, priced, data, units, choice.batch_size)
     draws = _draws(target, choice.plan, _part(document, "draws"), arrays)
     held, kept = _held(rules, draws.size, document, arrays)
     projection, free = _projection(target, draws, document, arrays)
@@ -84,6 +86,7 @@ def read_model(
         refinement=_refinement(document),
         projection=projection,
         free=free,
+        projected_onto=terms if is_projected else (),
         scales=settings["scales"],
         random_state=settings["random_state"],
         devices=settings["devices"],

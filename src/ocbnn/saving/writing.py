@@ -200,7 +200,7 @@ def _rules(
 ) -> list[dict[str, Any]]:
     entries = []
     for number, bound in enumerate(model.rules):
-        term = next((t for t in model.target.rules if t.bound is bound), None)
+        term = next((t for t in model.terms if t.bound is bound), None)
         kind = None
         if term is not None:
             kind = write_term(f"rules/{number}", term, arrays, data=data)

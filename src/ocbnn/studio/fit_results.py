@@ -73,7 +73,7 @@ def conflicts_between(model: Model, bare: Model) -> str:
 
     With a single rule, the fit without rules is the refit without that rule.
     """
-    rules = model.target_.rules
+    rules = model.fitted_.terms
     if len(rules) == 1:
         model.fitted_.second_fits[rules[0].bound.name] = bare.draws_
     report = model.conflicts(refit=len(rules) == 1)
