@@ -1,6 +1,7 @@
 """Projection: draws without rules, each moved to the nearest function that obeys."""
 
 import dataclasses
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -52,7 +53,7 @@ def free():
 
 @pytest.fixture(scope="module")
 def rising(free):
-    return quietly(lambda: free.obey(RISING, refine=SEARCH))
+    return free.obey(RISING, refine=SEARCH)
 
 
 def _flat(key):
@@ -176,9 +177,7 @@ def test_what_obeys_is_loaded_as_it_was_saved(rising, tmp_path):
     assert again.log_density_parts() == rising.log_density_parts()
     assert [t.bound.name for t in again.fitted_.terms] == ["rising"]
     assert again.report().to_dict()["numbers"] == rising.report().to_dict()["numbers"]
-    mine, its = (
-        quietly(lambda m=m: m.obey(RISING, refine=SEARCH)) for m in (rising, again)
-    )
+    mine, its = (m.obey(RISING, refine=SEARCH) for m in (rising, again))
     np.testing.assert_array_equal(mine.predict(GRID), its.predict(GRID))
     rising.save(path, data=False)
     with pytest.raises(DataError, match="obey needs the data"):
@@ -190,11 +189,11 @@ def test_what_obeys_is_loaded_as_it_was_saved(rising, tmp_path):
 
 
 def test_rules_are_added_and_one_of_the_same_name_takes_its_place(free, rising):
-    both = quietly(lambda: rising.obey(CAP, refine=SEARCH))
+    both = rising.obey(CAP, refine=SEARCH)
     assert [bound.name for bound in both.rules_] == ["rising", "cap"]
     assert all(check.draws_violating <= 0.02 for check in both.check_rules())
     # What was moved before begins as it was drawn, so rules can be loosened, too.
-    loose = quietly(lambda: both.obey(CAP.replace("1.5", "90"), refine=SEARCH))
+    loose = both.obey(CAP.replace("1.5", "90"), refine=SEARCH)
     np.testing.assert_allclose(loose.predict(GRID), rising.predict(GRID), atol=0.05)
     assert loose.fitted_.free_model.draws is not free.draws_
     np.testing.assert_array_equal(
@@ -203,9 +202,9 @@ def test_rules_are_added_and_one_of_the_same_name_takes_its_place(free, rising):
 
 
 def test_moving_a_rule_compiles_nothing(rising):
-    quietly(lambda: rising.obey(CAP, refine=SEARCH))
+    rising.obey(CAP, refine=SEARCH)
     with compilations() as compiled:
-        quietly(lambda: rising.obey(CAP.replace("1.5", "1.4"), refine=SEARCH))
+        rising.obey(CAP.replace("1.5", "1.4"), refine=SEARCH)
     assert not compiled
 
 
@@ -218,7 +217,7 @@ def test_what_the_prior_did_to_draws_stays(free):
 
 
 def test_hard_rules_choose_among_draws_that_obey(free):
-    hard = quietly(lambda: free.obey(f"{RISING} [strength=hard]", refine=SEARCH))
+    hard = free.obey(f"{RISING} [strength=hard]", refine=SEARCH)
     assert hard.held_.weights == "alike"
     assert hard.held_.holding >= 0.9 * hard.held_.draws
     with pytest.raises(DataError, match="break the hard rule 'cap'"):
@@ -230,16 +229,14 @@ def test_classes_obey_too():
     model = OCBNNClassifier(hidden=(8,), inference=PLAN, random_state=0, progress=False)
     model = quietly(lambda: model.fit(X, labels))
     rule = "if 1 <= x <= 2 then y in {low}"
-    moved = quietly(lambda: model.obey(rule, refine=SEARCH))
+    moved = model.obey(rule, refine=SEARCH)
     assert model.predict([[1.5]]) == ["high"]
     assert moved.predict([[1.5]]) == ["low"]
     assert moved.projection_.rules[0].after <= 0.01
     assert moved.projection_.distances[0].of_noise is None
     assert "moved by" in str(moved.projection_)
-    strict = quietly(
-        lambda: model.obey(
-            "if 1.9 <= x <= 1.95 then y in {low} [strength=hard]", refine=SEARCH
-        )
+    strict = model.obey(
+        "if 1.9 <= x <= 1.95 then y in {low} [strength=hard]", refine=SEARCH
     )
     assert strict.predict_proba([[1.93]])[0, 0] == 0
 
@@ -260,9 +257,7 @@ def test_classes_obey_with_learned_scales_too():
     model = quietly(lambda: model.fit(X, labels, refine=SEARCH))
     assert model.projection_.rules[0].before > 0.5
     assert model.projection_.rules[0].after <= 0.01
-    again = quietly(
-        lambda: model.obey("cut: if 1 <= x <= 2 then y in {high}", refine=SEARCH)
-    )
+    again = model.obey("cut: if 1 <= x <= 2 then y in {high}", refine=SEARCH)
     assert model.predict([[1.5]]) == ["low"]
     assert again.predict([[1.5]]) == ["high"]
 
@@ -275,14 +270,39 @@ def test_rules_that_draws_are_projected_onto_are_no_terms_of_the_density(free, r
     assert np.isnan(rule.log_g)
     known = quietly(lambda: make(CAP).fit(X, Y))
     assert set(known.log_density_parts()) == {"weights", "rule 'cap'", "data"}
-    both = quietly(lambda: known.obey(RISING, refine=SEARCH))
+    both = known.obey(RISING, refine=SEARCH)
     assert set(both.log_density_parts()) == {"weights", "data"}
     assert [term.bound.name for term in both.fitted_.terms] == ["cap", "rising"]
 
 
+def test_prior_functions_are_drawn_without_rules_and_then_moved_onto_them():
+    settings = {"rules_by": "projection", "standardize": False}
+    cap = "cap: if -2 <= x <= 2 then y <= 0.2"
+    free = make(**settings).sample_prior(GRID, count=16)
+    obeying = make(cap, **settings).sample_prior(GRID, count=16)
+    assert obeying.shape == (16, len(GRID))
+    keeps = free.max(axis=1) <= 0.2
+    assert 0 < keeps.sum() < 16
+    np.testing.assert_array_equal(obeying[keeps], free[keeps])
+    # A prior with the rule in it would stay well below; what is moved lies at the edge.
+    np.testing.assert_allclose(obeying[~keeps].max(axis=1), 0.2, atol=0.1)
+
+
+def test_a_warning_about_chains_comes_with_their_fit_and_not_with_every_projection():
+    with pytest.warns(InferenceWarning, match="poor|unknown") as caught:
+        model = make(RISING, rules_by="projection").fit(X, Y, refine=SEARCH)
+    assert len(caught) == 1
+    with warnings.catch_warnings(record=True) as later:
+        warnings.simplefilter("always")
+        moved = model.obey(CAP, refine=SEARCH)
+        moved.obey(CAP.replace("1.5", "1.4"), refine=SEARCH)
+    assert not later
+    assert moved.verdict_.status == model.verdict_.status
+
+
 def test_an_expectation_is_kept_within_two_sd(free):
     rule = "if -2 <= x <= 2 then y ~ Normal(x, 0.1)"
-    moved = quietly(lambda: free.obey(rule, refine=SEARCH))
+    moved = free.obey(rule, refine=SEARCH)
     assert moved.projection_.rules[0].after <= 0.02
     gap = np.abs(moved.sample_functions(GRID) - GRID[:, 0])
     assert gap.max() < 0.22
@@ -336,7 +356,7 @@ def test_draws_with_learned_scales_move_and_keep_their_scales():
     tops = model.sample_functions(GRID).max(axis=1)
     level = float(np.median(tops))  # which half of the draws break
     cap = f"cap: if -2 <= x <= 2 then y <= {level!r}"
-    moved = quietly(lambda: model.obey(cap, refine=SEARCH))
+    moved = model.obey(cap, refine=SEARCH)
     assert moved.projection_.is_met
     assert 0 < moved.projection_.moved < moved.projection_.draws
     before, after = model.draws_.positions.weights, moved.draws_.positions.weights

@@ -15,7 +15,7 @@ from ocbnn.core.units import Units
 from ocbnn.core.warn import warn
 from ocbnn.errors import InferenceWarning, SettingError
 from ocbnn.estimators.fitted import FittedEstimator
-from ocbnn.fitted.conclusion import conclude, obey
+from ocbnn.fitted.conclusion import conclude, obey, project_prior
 from ocbnn.fitted.names import in_order, input_names
 from ocbnn.fitted.record import FittedModel, Given, Rows
 from ocbnn.fitted.streams import Stream, open_stream
@@ -104,7 +104,8 @@ class BaseOCBNN(FittedEstimator):
             **result._asdict(),
         )
         if is_projected:
-            self.fitted_ = obey(fitted, refine, progress=self.progress)
+            settings = {"progress": self.progress, "is_new": True}
+            self.fitted_ = obey(fitted, refine, **settings)
         else:
             self.fitted_ = conclude(fitted)
 
@@ -293,14 +294,24 @@ class BaseOCBNN(FittedEstimator):
         return type(self)(**self.get_params(deep=False))
 
     def _sample_prior(
-        self, X: np.ndarray, Y: np.ndarray | None, schema: Schema, units: Units | None
+        self,
+        X: np.ndarray,
+        Y: np.ndarray | None,
+        schema: Schema,
+        units: Units | None,
+        count: int,
     ) -> Answers:
-        """Draws from the constrained prior, without data."""
+        """Draws without data from the constrained prior, or projected onto rules."""
+        self._check_rules_by()
         key_rules, key_run = jax.random.split(key_from(self.random_state))
         rules = bind_rules(self.rules, schema)
-        choice = self._choose(len(X), schema, rules)
         terms = make_terms(rules, key_rules, X, Y, units)
-        target = self._assemble(schema, rules, terms, None, units, choice.batch_size)
+        priced, projected_onto = terms, ()
+        if self.rules_by == "projection":
+            refuse_without_slack(rules)
+            priced, projected_onto = (), terms
+        choice = self._choose(len(X), schema, tuple(term.bound for term in priced))
+        target = self._assemble(schema, rules, priced, None, units, choice.batch_size)
         draws = sample(
             choice.plan if choice.plan.is_exact else SMC(),
             target,
@@ -309,8 +320,18 @@ class BaseOCBNN(FittedEstimator):
             devices=self.devices,
         ).whole()
         predictive = predict_with(target, draws, self.devices)
+        if projected_onto:
+            # Only as many as are asked for, because moving them takes long.
+            predictive = project_prior(
+                predictive.thinned(count),
+                projected_onto,
+                X,
+                jax.random.fold_in(key_run, 1),
+                progress=self.progress,
+            )
         # Functions are evaluated at these rows, so hard rules must hold there, too.
-        _, kept = hold(target, draws.stacked(), predictive, X)
+        positions = draws.stacked()
+        _, kept = hold(target, positions, predictive, X, projected_onto=projected_onto)
         return answering(rules, predictive, kept)
 
     def _columns(self) -> tuple[str, ...] | None:

@@ -115,7 +115,9 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
     def sample_prior(self, X: Any, y: Any, count: int = 100) -> np.ndarray:
         """Class probabilities of functions drawn from the constrained prior.
 
-        `X` and `y` only give the names of columns and classes.
+        `X` and `y` only give the names of columns and classes. With
+        `rules_by="projection"`, they are functions drawn without rules, each moved to
+        the nearest that obeys.
 
         Returns
         -------
@@ -125,7 +127,8 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
         # On a copy, because this must not change a fitted model.
         copy = self._copy()
         X, _, schema, _ = copy._data(X, y)
-        predictive = copy._sample_prior(X, None, schema, copy._units(X, schema))
+        units = copy._units(X, schema)
+        predictive = copy._sample_prior(X, None, schema, units, count)
         logits = predictive.functions(X, count)
         shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
         return shifted / shifted.sum(axis=-1, keepdims=True)

@@ -320,7 +320,9 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         """Functions drawn from the constrained prior, at the rows of `X`.
 
         They show what rules imply without data. `X` gives the columns' names; `X` and
-        `y` only set the units if columns are standardised.
+        `y` only set the units if columns are standardised. With
+        `rules_by="projection"`, they are draws from the prior without rules, each moved
+        to the nearest function that obeys.
         """
         outputs = np.zeros(len(X)) if y is None else y
         # On a copy, because this must not change a fitted model.
@@ -328,7 +330,7 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         checked, Y, schema, _ = copy._data(X, outputs, must_vary=False)
         measured = None if y is None else Y
         units = self._units(checked, measured, schema)
-        predictive = copy._sample_prior(checked, measured, schema, units)
+        predictive = copy._sample_prior(checked, measured, schema, units, count)
         values = predictive.functions(checked, count)
         return values[..., 0] if values.shape[-1] == 1 else values
 

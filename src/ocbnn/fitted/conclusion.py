@@ -1,24 +1,36 @@
 """The steps after sampling: verdict and hard rules; refinement and projection."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import numpy as np
 
 from ocbnn.core.randomness import key_from
+from ocbnn.core.types import RandomKey
 from ocbnn.core.warn import warn
 from ocbnn.errors import InferenceWarning
 from ocbnn.fitted.record import FittedModel
+from ocbnn.predictive import Predictive
+from ocbnn.priors import RuleTerm
 from ocbnn.priors.refined_terms import without_room
 from ocbnn.refinement.hard import hold
 from ocbnn.refinement.projected import warn_if_disobeyed, warn_if_far
 from ocbnn.refinement.projection import as_obedience, project, refuse_without_slack
 from ocbnn.refinement.record import warn_if_unmet
 from ocbnn.refinement.rounds import Run, fit_draws
+from ocbnn.refinement.settings import Refinement
 
 
-def conclude(model: FittedModel) -> FittedModel:
+def conclude(model: FittedModel, *, is_new: bool = True) -> FittedModel:
     """The model with a verdict on its draws, and with the hard rules enforced.
+
+    Parameters
+    ----------
+    model
+        A fitted model.
+    is_new
+        Whether its chains are new; only then is there a warning about them.
 
     Raises
     ------
@@ -26,7 +38,7 @@ def conclude(model: FittedModel) -> FittedModel:
         When too few draws keep the hard rules.
     """
     verdict = model.judge_at(model.reference_inputs())
-    if verdict.status in ("poor", "unknown"):
+    if is_new and verdict.status in ("poor", "unknown"):
         warn(str(verdict), InferenceWarning)
     if model.refinement is not None:
         warn_if_unmet(model.refinement)
@@ -74,8 +86,45 @@ def refine(
     return conclude(dataclasses.replace(model, **fit._asdict()))
 
 
+def project_prior(
+    predictive: Predictive,
+    terms: tuple[RuleTerm, ...],
+    X: np.ndarray,
+    key: RandomKey,
+    *,
+    progress: object = "auto",
+) -> Predictive:
+    """Draws from a prior without rules, each moved to the nearest that obeys rules.
+
+    Parameters
+    ----------
+    predictive
+        The draws.
+    terms
+        The rules.
+    X
+        Rows at which functions are to change little.
+    key
+        Decides the points.
+    progress
+        As for a model.
+    """
+    outputs = tuple(f"output {n}" for n in range(predictive.network.outputs))
+    # Only the record looks at observations, to compare distances with their spread.
+    data = X, np.zeros((len(X), len(outputs)))
+    settings: dict[str, Any] = {"outputs": outputs, "progress": progress}
+    weights, record = project(predictive, terms, data, Refinement(), key, **settings)
+    warn_if_disobeyed(record)
+    draws = predictive.draws._replace(weights=weights)
+    return dataclasses.replace(predictive, draws=draws)
+
+
 def obey(
-    model: FittedModel, refine: object = None, *, progress: object = "auto"
+    model: FittedModel,
+    refine: object = None,
+    *,
+    progress: object = "auto",
+    is_new: bool = False,
 ) -> FittedModel:
     """The model with each draw moved to the nearest function that keeps its rules.
 
@@ -89,6 +138,9 @@ def obey(
         `Refinement`, or False.
     progress
         As for a model.
+    is_new
+        Whether its chains are new, so that a warning tells if they are poor; by
+        default, warnings are about the projection only.
 
     Returns
     -------
@@ -106,7 +158,7 @@ def obey(
     terms = model.terms
     refuse_without_slack([term.bound for term in terms])
     if not terms:
-        return conclude(free)
+        return conclude(free, is_new=is_new)
     key = jax.random.fold_in(key_from(model.random_state), 6)
     outputs, data = model.schema.outputs, (rows.X, rows.Y)
     plain, record = project(
@@ -136,4 +188,4 @@ def obey(
         # Its record is about draws that have not moved.
         refinement=None,
     )
-    return conclude(moved)
+    return conclude(moved, is_new=is_new)
