@@ -124,6 +124,23 @@ def test_the_nearest_line_is_the_one_that_least_squares_give():
     assert abs(record.distances[0].quantiles[1] - np.median(moved)) < 0.03
 
 
+def test_the_share_of_the_noise_is_that_of_the_two_medians_in_the_sentence():
+    # Moves of 0.2 to 1.0: the ratio of medians is 1.2, the median of ratios 2.
+    offsets = np.linspace(1.2, 2.0, 9)
+    noise = np.array([0.1] * 4 + [0.5] * 5)
+    free = lines(offsets, np.zeros(9))
+    drawn = {"log_sd": np.log(noise)[:, None].astype(np.float32)}
+    free = dataclasses.replace(
+        free,
+        likelihood=GaussianNoise.inferred(0.1),
+        draws=free.draws._replace(noise=drawn),
+    )
+    _, _, record = projected(free, "if -1 <= x <= 1 then y <= 1")
+    (distance,) = record.distances
+    assert distance.of_noise == pytest.approx(distance.quantiles[1] / 0.5, rel=1e-3)
+    assert distance.of_noise == pytest.approx(1.2, rel=0.1)
+
+
 def test_a_wiggly_fit_rises_once_it_obeys(free, rising):
     record = rising.projection_
     (rule,) = record.rules

@@ -48,7 +48,7 @@ class Distance:
         Of all draws, in the units of the output (for classes, of probabilities): 5 %,
         50 %, 95 % and the largest.
     of_noise
-        The median as a share of the draws' noise; None for classes.
+        The median as a share of the median of the draws' noise; None for classes.
     of_spread
         The median as a share of the spread of the observations; None for classes.
     """

@@ -356,15 +356,15 @@ def _distances(
         moved = np.sqrt(np.mean(gap**2, axis=(1, 2)))
         return (Distance(outputs[0], _quantiles(moved), None, None),)
     gap = values[1] - values[0]
-    noise = free.noise_at(X)
+    # A ratio of medians, as its sentence says; of a draw's noise at all rows.
+    noise = np.median(np.sqrt(np.mean(free.noise_at(X) ** 2, axis=1)), axis=0)
     moved = np.sqrt(np.mean(gap**2, axis=1))
-    of_noise = np.median(np.sqrt(np.mean((gap / noise) ** 2, axis=1)), axis=0)
     spread = np.where(Y.std(axis=0) > 0, Y.std(axis=0), 1.0)
     return tuple(
         Distance(
             output,
             _quantiles(moved[:, place]),
-            float(of_noise[place]),
+            float(np.median(moved[:, place]) / noise[place]),
             float(np.median(moved[:, place]) / spread[place]),
         )
         for place, output in enumerate(outputs)
