@@ -1,6 +1,7 @@
 """A fitted model as a value: what follows from it, and what takes it."""
 
 import dataclasses
+import inspect
 
 import numpy as np
 import pandas as pd
@@ -48,10 +49,24 @@ def test_an_estimators_attributes_are_the_records(model, fitted):
     for name in ("draws", "verdict", "rules", "target", "schema", "choice", "held"):
         assert getattr(model, f"{name}_") is getattr(fitted, name)
     np.testing.assert_array_equal(model.noise_, fitted.predictive.noise())
-    with pytest.raises(AttributeError):
-        OCBNNRegressor().draws_  # noqa: B018
     with pytest.raises(NotFittedError):
         OCBNNRegressor().report()
+
+
+def test_attributes_of_what_is_not_fitted_say_so_in_the_usual_sentence():
+    attributes = [
+        (kind, name)
+        for kind in (OCBNNRegressor, OCBNNClassifier)
+        for name, value in inspect.getmembers(kind)
+        if not name.startswith("_") and name.endswith("_")
+        if isinstance(value, property)
+    ]
+    assert (OCBNNRegressor, "relevance_") in attributes
+    assert (OCBNNClassifier, "classes_") in attributes
+    for kind, name in attributes:
+        with pytest.raises(NotFittedError, match="is not fitted yet"):
+            getattr(kind(), name)
+        assert not hasattr(kind(), name)
 
 
 def test_analyses_take_the_record_as_the_estimator_does(model, fitted):

@@ -77,7 +77,7 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
     @property
     def classes_(self) -> np.ndarray:
         """The class labels, in the order of the columns of `predict_proba`."""
-        labels = self.fitted_.given.labels
+        labels = self._record().given.labels
         assert labels is not None
         return labels
 

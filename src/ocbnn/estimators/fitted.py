@@ -52,52 +52,52 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
     @property
     def schema_(self) -> Schema:
         """The names of columns and classes."""
-        return self.fitted_.schema
+        return self._record().schema
 
     @property
     def rules_(self) -> tuple[BoundRule, ...]:
         """The rules, bound to columns."""
-        return self.fitted_.rules
+        return self._record().rules
 
     @property
     def target_(self) -> Target:
         """The log density that was drawn from, without rules if they are projected."""
-        return self.fitted_.target
+        return self._record().target
 
     @property
     def choice_(self) -> Choice:
         """The plan, and why it was chosen."""
-        return self.fitted_.choice
+        return self._record().choice
 
     @property
     def draws_(self) -> Draws:
         """The posterior draws."""
-        return self.fitted_.draws
+        return self._record().draws
 
     @property
     def verdict_(self) -> Verdict:
         """Whether the draws can be trusted, in words."""
-        return self.fitted_.verdict
+        return self._record().verdict
 
     @property
     def held_(self) -> HardRuleRecord | None:
         """The effect of hard rules on the draws; None without such rules."""
-        return self.fitted_.held
+        return self._record().held
 
     @property
     def refinement_(self) -> RefinementRecord | None:
         """The record of a refinement; None if there was none."""
-        return self.fitted_.refinement
+        return self._record().refinement
 
     @property
     def relevance_(self) -> Relevance | None:
         """How much each input matters; None unless the weight prior is learned."""
-        return relevance(self.fitted_)
+        return relevance(self._record())
 
     @property
     def projection_(self) -> ProjectionRecord | None:
         """The record of a projection onto the rules; None if there was none."""
-        return self.fitted_.projection
+        return self._record().projection
 
     # Diagnostics.
 

@@ -189,12 +189,12 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
     @property
     def noise_(self) -> np.ndarray | None:
         """Every draw's noise, (draws, outputs); None when it varies."""
-        return self.fitted_.noise
+        return self._record().noise
 
     @property
     def limits_(self) -> Limits | None:
         """Lower and upper limits of observations; None without `truncate`."""
-        return self.fitted_.limits
+        return self._record().limits
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The posterior mean; with `return_std`, also an observation's spread.
