@@ -37,6 +37,8 @@ def test_the_proposal_is_a_study_whose_example_rules_fit_the_table(
     assert f"ocbnn fit {out}" in result.out
     text = out.read_text()
     assert max(map(len, text.splitlines())) <= 100
+    for setting in ("tolerance", "weight", 'strength = "firm"', "rules_by"):
+        assert f" {setting}" in text
     out.write_text(uncommented(text).replace('missing = "refuse"', 'missing = "drop"'))
     study = read_study(out)
     assert len(study.rules) >= 1

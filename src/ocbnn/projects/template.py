@@ -94,11 +94,15 @@ def _rules(scaffold: "Scaffold") -> list[str]:
         "# What you know about the output that the data may not show. Uncomment an",
         "# example, or write your own: docs/rules.md describes the language.",
         "# Data can outweigh a rule; tolerance, in the units of the output, says how",
-        '# easily. With strength = "firm", the model is fitted again until almost no',
-        "# function violates the rule anywhere in its region; under a rule with",
+        "# easily, and weight how often the rule counts (more is stronger).",
+        '# With strength = "firm", the model is fitted again until almost no function',
+        "# violates the rule anywhere in its region; under a rule with",
         '# `strength = "hard"`, no prediction does, and rows that contradict it are',
-        '# refused: docs/sure.md. Keep sampler = "like-data" for tables of many',
-        "# columns: it moves rows of the table into the rule's region.",
+        "# refused: docs/sure.md.",
+        '# With rules_by = "projection" below [fit], the fit ignores rules, and its',
+        "# functions are then moved to the nearest that obey: docs/projection.md.",
+        '# Keep sampler = "like-data" for tables of many columns: it moves rows of the',
+        "# table into the rule's region.",
     ]
     for name, rule in example_rules(scaffold):
         lines += [
