@@ -55,6 +55,27 @@ def test_a_report_is_a_page_of_text_and_a_dictionary(model):
     assert answer["rules"]["low"]["check"]["violation"] < 0.1
 
 
+def test_only_where_the_density_has_rules_is_their_tolerance_advised(model):
+    fitted = model.fitted_
+    divergent = np.ones((fitted.draws.chains, fitted.draws.draws))
+    stats = {**fitted.draws.stats, "divergent": divergent}
+    ruled = copy.copy(model)
+    ruled.fitted_ = dataclasses.replace(
+        fitted, draws=dataclasses.replace(fitted.draws, stats=stats)
+    )
+    assert "a larger tolerance" in " ".join(ruled.report().advice)
+    # As after a projection.
+    unruled = copy.copy(ruled)
+    unruled.fitted_ = dataclasses.replace(
+        ruled.fitted_,
+        target=dataclasses.replace(fitted.target, rules=()),
+        projected_onto=fitted.target.rules,
+    )
+    advice = " ".join(unruled.report().advice)
+    assert "Moves diverge" in advice
+    assert "tolerance" not in advice
+
+
 def test_every_number_that_is_not_good_comes_with_advice(model):
     report = model.report()
     bad = [number for number in report.numbers if number.is_good is False]

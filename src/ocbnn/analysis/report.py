@@ -221,7 +221,7 @@ def make_report(model: FittedModel) -> Report:
     values = model.judged_values(X)
     mixing = _mixing(model.draws, values)
     verdict = judge(model.draws, values, mixing)
-    numbers = run_numbers(model.draws, mixing)
+    numbers = run_numbers(model.draws, mixing, has_rules=bool(model.target.rules))
     places, where = _places(model, X, mixing)
     rules = tuple(_rule_reports(model))
     advice = [number.advice for number in numbers if number.is_good is False]
@@ -474,11 +474,15 @@ def _projected_advice(bound: BoundRule, check: RuleCheck | None) -> list[str]:
     """What to do about a projected rule, whose strength does not matter."""
     name, advice = bound.name, []
     if check is not None and check.violation > 0.01:
-        advice.append(
+        problem = (
             f"Rule {name!r} is broken in {check.violation:.1%} of cases although draws "
-            "were moved: give the projection more rounds, refine=20, or the network "
-            "more units; or correct the rule, if it contradicts another one."
+            "were moved: give the projection more rounds ("
         )
+        remedy = (
+            "), or the network more units; or correct the rule, if it contradicts "
+            "another one."
+        )
+        advice.append(Sentence(problem, Kind.MORE_ROUNDS, remedy))
     if check is not None and check.data_violation:
         advice.append(
             f"Data rows break rule {name!r}, and draws were moved away from them: see "

@@ -59,10 +59,12 @@ class Number:
     advice: str = ""
 
 
-def run_numbers(draws: Draws, mixing: Mixing | None) -> list[Number]:
-    """All numbers of this run."""
+def run_numbers(
+    draws: Draws, mixing: Mixing | None, *, has_rules: bool = False
+) -> list[Number]:
+    """All numbers of this run; advice on rules only if its density has some."""
     numbers = [] if mixing is None else list(_mixing(draws, mixing))
-    return [*numbers, *_moves(draws), *_climb(draws), *_tempering(draws)]
+    return [*numbers, *_moves(draws, has_rules), *_climb(draws), *_tempering(draws)]
 
 
 def _mixing(draws: Draws, mixing: Mixing) -> Iterator[Number]:
@@ -105,7 +107,7 @@ def _mixing(draws: Draws, mixing: Mixing) -> Iterator[Number]:
         )
 
 
-def _moves(draws: Draws) -> Iterator[Number]:
+def _moves(draws: Draws, has_rules: bool) -> Iterator[Number]:
     if "divergent" in draws.stats:
         share = divergent_share(draws)
         yield Number(
@@ -118,7 +120,7 @@ def _moves(draws: Draws) -> Iterator[Number]:
             Sentence(
                 "Moves diverge: ",
                 Kind.SMALLER_STEPS,
-                ", or give strict rules a larger tolerance.",
+                ", or give strict rules a larger tolerance." if has_rules else ".",
             ),
         )
     rate = draws.acceptance

@@ -34,6 +34,10 @@ class Kind(Enum):
     ASK_CONFLICTS = auto()
     EXPLAIN_AGAIN = auto()  # a rule
     COMPARE_AGAIN = auto()  # a rule; do: with or without it; pareto_k
+    # What to do about rules that draws were projected onto.
+    SEE_PROJECTION = auto()
+    MORE_ROUNDS = auto()
+    FIT_BY_PRIOR = auto()
     # What to ask for in a certificate.
     OPTION = auto()  # name
     ALL_DRAWS = auto()

@@ -33,6 +33,9 @@ _PHRASES = {
     Kind.EXPLAIN_AGAIN: "explain({rule!r}, refit=True) fits again without it",
     Kind.COMPARE_AGAIN: "These draws cannot tell what the model would predict {do} "
     "(Pareto k {pareto_k:.2f}): conflicts(refit=True) fits again {do}.",
+    Kind.SEE_PROJECTION: "print projection_",
+    Kind.MORE_ROUNDS: "refine=20",
+    Kind.FIT_BY_PRIOR: 'fit with rules_by="prior"',
     Kind.OPTION: "{name}",
     Kind.ALL_DRAWS: 'draws="all"',
     Kind.BOUND_INPUT: "within={{{name!r}: (LOW, HIGH)}}",

@@ -167,7 +167,7 @@ class Laplace(DescentPlan):
 
     caution: ClassVar[str] = (
         "it approximates the posterior by a normal around each maximum that it found, "
-        "so it misses strict rules and strongly curved posteriors"
+        "so it misses steep edges and strongly curved posteriors"
     )
 
     def __post_init__(self) -> None:

@@ -191,12 +191,11 @@ def _effective_size(findings: _Findings, draws: Draws, size: float) -> None:
 def _moves(findings: _Findings, draws: Draws) -> None:
     share = divergent_share(draws)
     if share > 0.01:
-        # Trajectories that run into a strict rule diverge without harm; only if many
+        # Trajectories that run into a steep edge diverge without harm; only if many
         # of them do may parts of the posterior remain unexplored.
         findings.add(
-            f"{draws.divergences} moves diverged ({share:.1%}): they ran into a strict "
-            "rule or a narrow part of the posterior. Smaller steps follow its edge "
-            "better: ",
+            f"{draws.divergences} moves diverged ({share:.1%}): they ran into a steep "
+            "or narrow part of the posterior. Smaller steps follow its edge better: ",
             Kind.SMALLER_STEPS,
             ".",
             is_bad=share > MANY_DIVERGENCES,

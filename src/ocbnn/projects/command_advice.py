@@ -20,6 +20,9 @@ _PHRASES = {
     Kind.COMPARE_AGAIN: "These draws cannot tell what the model would predict {do} "
     "(Pareto k {pareto_k:.2f}): `ocbnn explain {model} --rule {rule} --refit` fits "
     "again {do}.",
+    Kind.SEE_PROJECTION: "see Projection in `ocbnn report {model}`",
+    Kind.MORE_ROUNDS: "write `refine = 20` under [inference]",
+    Kind.FIT_BY_PRIOR: 'fit with `rules_by = "prior"` under [fit]',
     Kind.OPTION: "--{name}",
     Kind.ALL_DRAWS: "`--draws all`",
     Kind.BOUND_INPUT: "--within {name}=LOW:HIGH",

@@ -27,6 +27,9 @@ _PHRASES = {
     Kind.EXPLAIN_AGAIN: _CONFLICTS_ALONE,
     Kind.COMPARE_AGAIN: "These draws cannot tell what the rule changes by itself: "
     f"{_CONFLICTS_ALONE}.",
+    Kind.SEE_PROJECTION: "see Projection in the report",
+    Kind.MORE_ROUNDS: "more than now",
+    Kind.FIT_BY_PRIOR: "fit with the rules in the prior",
     Kind.OPTION: "{name}",
     Kind.ALL_DRAWS: "on the command line",
     Kind.BOUND_INPUT: "the least and the greatest {name}",
