@@ -20,6 +20,7 @@ from ocbnn.errors import (
 )
 from ocbnn.posterior import GaussianNoise, Model
 from ocbnn.predictive import Predictive
+from ocbnn.projects.command_advice import on_command_line
 from ocbnn.refinement.projected import ProjectionRecord, warn_if_disobeyed
 from ocbnn.refinement.projection import as_obedience, project
 from ocbnn.rules import Schema, custom, parse_rule
@@ -342,6 +343,14 @@ def test_refusals_say_what_to_write(free, rising):
     for ask in ("explain", "conflicts", "refine"):
         with pytest.raises(SettingError, match=f"{ask} compares draws"):
             getattr(rising, ask)()
+    with pytest.raises(SettingError) as refused:
+        rising.explain()
+    said = refused.value.args[0]
+    assert 'fit with rules_by="prior".' in said
+    command = said.to_text(on_command_line("out"))
+    assert "see Projection in `ocbnn report out`" in command
+    assert 'fit with `rules_by = "prior"` under [fit].' in command
+    assert "projection_" not in command
 
 
 def test_limits_of_observations_cannot_be_moved_afterwards():

@@ -10,8 +10,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils import check_array
 
+from ocbnn.core.advice import Kind
 from ocbnn.core.randomness import key_from
 from ocbnn.core.rows import evenly
+from ocbnn.core.sentences import Sentence
 from ocbnn.core.types import Along, Position, RowNames
 from ocbnn.core.warn import warn
 from ocbnn.core.words import listing
@@ -260,11 +262,14 @@ class FittedModel:
             When the draws were projected onto the rules.
         """
         if self.projection is not None:
-            raise SettingError(
+            message = (
                 f"{what} compares draws by the penalties of rules in the log density, "
                 "and this model has none, because its draws were projected onto the "
-                "rules. Print projection_, which says how far each rule moved the "
-                'draws, or use a model that was fitted with rules_by="prior".'
+                "rules. To learn how far that moved them, "
+            )
+            see, fit = Kind.SEE_PROJECTION, Kind.FIT_BY_PRIOR
+            raise SettingError(
+                Sentence(message, see, f"; for what {what} says, ", fit, ".")
             )
 
     def need_all_rows(self, what: str) -> Rows:

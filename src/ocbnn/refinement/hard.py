@@ -145,7 +145,7 @@ def hold(
         conditioned.weights,
         len(np.unique(conditioned.kept)),
     )
-    _refuse_few(record, conditioned)
+    _refuse_few(record, conditioned, is_priced)
     return record, conditioned.kept
 
 
@@ -175,7 +175,9 @@ def _inputs(X: np.ndarray, term: RuleTerm, key: RandomKey) -> np.ndarray:
     return np.unique(np.concatenate(points), axis=0)
 
 
-def _refuse_few(record: HardRuleRecord, conditioned: ConditionedDraws) -> None:
+def _refuse_few(
+    record: HardRuleRecord, conditioned: ConditionedDraws, is_priced: bool
+) -> None:
     if not too_few(conditioned, record.holding, record.draws):
         return
     shares = listing(f"{r.share:.1%} keep {r.rule!r}" for r in record.rules)
@@ -183,8 +185,15 @@ def _refuse_few(record: HardRuleRecord, conditioned: ConditionedDraws) -> None:
         "too few draws keep the hard rules to represent a posterior: "
         f"{record.holding} of {record.draws}, worth {record.ess:.1f} of equal weight. "
         f"At least {LEAST_DRAWS}, worth {LEAST_ESS:g}, are needed (or half of the "
-        f"draws, if there are fewer than 40). Of the draws, {shares}. Give the rules "
-        "more points (points=200), draw more, refine the fit, or write strength=firm; "
-        "if hardly any draw comes close, fit with strength=firm and "
+        f"draws, if there are fewer than 40). Of the draws, {shares}. "
     )
-    raise InferenceError(Sentence(message, Kind.ASK_CONFLICTS, "."))
+    if is_priced:
+        remedy = (
+            "Give the rules more points (points=200), draw more, refine the fit, or "
+            "write strength=firm; if hardly any draw comes close, fit with "
+            "strength=firm and "
+        )
+        raise InferenceError(Sentence(message, remedy, Kind.ASK_CONFLICTS, "."))
+    more = Sentence("Give the projection more rounds (", Kind.MORE_ROUNDS, ")")
+    rest = ", draw more, or write strength=firm."
+    raise InferenceError(Sentence(message, more, rest))

@@ -16,8 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ocbnn.core.advice import Kind
 from ocbnn.core.processes import is_first
 from ocbnn.core.rows import evenly
+from ocbnn.core.sentences import Sentence
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.core.words import share
 from ocbnn.errors import RuleError, SettingError
@@ -82,12 +84,12 @@ def refuse_without_slack(rules: Sequence[BoundRule]) -> None:
     """Refuse rules that no function can be moved by."""
     for bound in rules:
         if not bound.claim.is_searchable:
-            raise RuleError(
+            message = (
                 f"rule {bound.name!r} is custom: it has a density, but does not say by "
                 "how much a function breaks it, so no function can be moved until it "
-                "obeys. Say it with require, forbid or expect, or fit it into the "
-                'prior: rules_by="prior".'
+                "obeys. Say it with require, forbid or expect, or "
             )
+            raise RuleError(Sentence(message, Kind.FIT_BY_PRIOR, "."))
 
 
 class Violations(NamedTuple):
