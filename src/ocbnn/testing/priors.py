@@ -195,8 +195,9 @@ def _compare_slopes(
         if np.max(off) > _STANDARD_ERRORS:
             _fail(
                 prior,
-                f"draws of weight {int(np.argmax(off))} and the slope of its log "
-                f"density disagree about its {name} ({np.max(off):.1f} standard errors)",
+                f"draws of weight {int(np.argmax(off))} and the slope of the log "
+                f"density disagree about its {name} ({np.max(off):.1f} standard "
+                "errors)",
             )
         largest = max(largest, float(np.max(off)))
     return largest
