@@ -25,6 +25,7 @@ from ocbnn import (
     WeightPrior,
 )
 from ocbnn.errors import SettingError, StorageError
+from ocbnn.storage import read_bundle, write_bundle
 from tests.priors.own_priors import Columns, EachArray, Laplacian
 
 pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
@@ -99,6 +100,18 @@ def test_a_prior_of_ones_own_is_used_shown_and_handed_over_again(tmp_path):
     back = ocbnn.load(tmp_path / "m", weight_prior=OWN)
     assert back.log_density_parts() == model.log_density_parts()
     np.testing.assert_array_equal(back.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("field", [{"df": 0}, {"df": "4"}, {"scale": [1]}, 3])
+def test_a_file_with_a_prior_that_cannot_be_is_refused(field, tmp_path):
+    estimator().set_params(weight_prior=StudentT(df=3)).fit(X, Y).save(tmp_path / "m")
+    bundle = read_bundle(tmp_path / "m")
+    settings = bundle.document["settings"]
+    assert settings["weight_prior"] == {"$student-t": {"df": 3, "scale": 1.0}}
+    settings["weight_prior"] = {"$student-t": field}
+    write_bundle(tmp_path / "broken", bundle.document, bundle.arrays)
+    with pytest.raises(StorageError, match="cannot be loaded"):
+        ocbnn.load(tmp_path / "broken")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,15 @@
 """Functions before the data, beside a plain reference for the same prior."""
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
+from ocbnn import studio
+from ocbnn.priors.chosen import NAMES
 from ocbnn.projects.columns import Rows
+from ocbnn.projects.sections import Network
 from ocbnn.projects.source import Source
 from ocbnn.projects.study import study_of
 from ocbnn.rules import Schema, bind
@@ -90,6 +94,12 @@ def test_heavy_tails_are_weighed_as_they_should():
         spread = np.sqrt(shares @ (values - centre) ** 2)
         assert abs(ours.mean() - centre) < 4 * spread / np.sqrt(len(ours) / 3)
         np.testing.assert_allclose(ours.std(), spread, rtol=0.35)
+
+
+def test_study_files_and_the_page_know_every_prior_with_a_name():
+    assert set(NAMES) == set(get_args(Network.model_fields["weight_prior"].annotation))
+    page = (Path(studio.__file__).parent / "static" / "prior.js").read_text()
+    assert all(f'["{name}", ' in page for name in NAMES)
 
 
 def test_a_box_is_avoided_on_both_sides():

@@ -10,7 +10,7 @@ from ocbnn.core.words import shorten
 from ocbnn.errors import SettingError
 from ocbnn.networks import LearnedScales, Network, ScaledNetwork
 from ocbnn.networks.scales import times
-from ocbnn.priors.prior import Prior, check_scale
+from ocbnn.priors.prior import NormalPrior, Prior, check_scale
 from ocbnn.priors.student import StudentT
 from ocbnn.priors.weights import KINDS, WeightPrior
 
@@ -60,6 +60,9 @@ def with_prior(network: Network, chosen: object, scale: float) -> tuple[Network,
 def _check_fits(prior: Prior, network: Network) -> None:
     """Raise an error unless draws are weights of the network, with one density."""
     name, expected = type(prior).__name__, network.shapes()
+    if isinstance(prior, NormalPrior):
+        # Its own errors are raised here, without a traceback through JAX.
+        prior.sd(network)
     drawn = eqx.filter_eval_shape(prior.sample, jax.random.key(0), network)
     if not _are_alike(drawn, expected):
         raise SettingError(

@@ -143,8 +143,12 @@ def fan_in_widths(network: Network, scale: float | Float[Array, ""]) -> Position
 
 
 def check_scale(scale: object, example: str) -> None:
-    """Raise an error for a number that cannot be a scale; arrays are not checked."""
-    if isinstance(scale, (int, float)) and not 0 < scale < float("inf"):
+    """Raise an error for what cannot be a scale; values of arrays are not checked."""
+    if isinstance(scale, (int, float)):
+        fits = 0 < scale < float("inf")
+    else:
+        fits = getattr(scale, "shape", None) == ()
+    if not fits:
         raise SettingError(
             f"the scale of the weight prior must be above zero, got {scale}. "
             f"Write {example}."
