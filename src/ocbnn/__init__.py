@@ -70,7 +70,12 @@ if TYPE_CHECKING:
         GaussianNoise as GaussianNoise,
         Target as Target,
     )
-    from ocbnn.priors import WeightPrior as WeightPrior
+    from ocbnn.priors import (
+        LayerScales as LayerScales,
+        Prior as Prior,
+        StudentT as StudentT,
+        WeightPrior as WeightPrior,
+    )
     from ocbnn.rules import (
         Rule as Rule,
         Schema as Schema,
@@ -100,7 +105,7 @@ _HOMES = {
     "Draws Ensemble Laplace Plan WarmStart sample",
     "ocbnn.networks": "MLP Applied EquinoxNetwork LearnedScales ScaledNetwork",
     "ocbnn.posterior": "Categorical GaussianNoise Target",
-    "ocbnn.priors": "WeightPrior",
+    "ocbnn.priors": "LayerScales Prior StudentT WeightPrior",
 }
 _WHERE = {
     name: (home, name) for home, names in _HOMES.items() for name in names.split()

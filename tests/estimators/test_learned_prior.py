@@ -85,7 +85,7 @@ def test_other_priors_know_no_relevance_and_say_what_to_write():
     other.fit(X, Y)
     assert other.relevance_ is None
     assert "relevance" not in other.report().fitted
-    with pytest.raises(SettingError, match=r"'fan-in'.*weight_prior=\"learned\""):
+    with pytest.raises(SettingError, match=r"fan-in 1\..*weight_prior=\"learned\""):
         other.plot_relevance()
 
 

@@ -1,5 +1,7 @@
 """Every algorithm against a posterior known in closed form."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +21,7 @@ from ocbnn.inference import (
 )
 from ocbnn.inference.adaptation import SLOW, WINDOW_END, Tuning, adapt, start_adaptation
 from ocbnn.inference.svgd import stein_direction
+from ocbnn.priors import WeightPrior
 from tests.inference.densities import (
     COVARIANCE,
     MEAN,
@@ -166,6 +169,24 @@ def test_tempered_smc_estimates_the_evidence():
     draws = sample(SMC(particles=4000, chains=2), known_gaussian(), jax.random.key(3))
     assert draws.log_evidence.shape == (2,)
     assert np.allclose(draws.log_evidence, truth, atol=0.15)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])
+def test_tempered_smc_estimates_the_evidence_of_a_weight_prior(scale):
+    regression = LinearRegression.make()
+    target = dataclasses.replace(
+        regression.target, weight_prior=WeightPrior("fan-in", scale)
+    )
+    X, y = np.asarray(target.X, float), np.asarray(target.Y, float)[:, 0]
+    sds = scale * np.array([0.5**0.5, 0.5**0.5, 1.0])
+    design = np.concatenate([X, np.ones((len(X), 1))], axis=1) * sds
+    covariance = design @ design.T + 0.5**2 * np.eye(len(y))
+    truth = stats.multivariate_normal.logpdf(y, None, covariance)
+    draws = sample(SMC(particles=1000, chains=4), target, jax.random.key(4))
+    found = np.asarray(draws.log_evidence, float)
+    error = found.std(ddof=1) / np.sqrt(len(found))
+    assert error < 0.15
+    assert abs(found.mean() - truth) < 5 * error + 0.02
 
 
 def test_a_rejected_hmc_move_leaves_the_chain_exactly_where_it_was():

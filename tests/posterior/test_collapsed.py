@@ -1,17 +1,19 @@
 """The last layer integrated out: the density, and the draws that complete it."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm, t
 
 from ocbnn.inference import NUTS, sample
 from ocbnn.inference.flat import PartialDensity
 from ocbnn.networks import MLP, EquinoxNetwork, LearnedScales, ScaledNetwork
 from ocbnn.posterior import GaussianNoise, Model, Target, VaryingNoise
-from ocbnn.priors import WeightPrior
+from ocbnn.priors import LayerScales, StudentT, WeightPrior
 from tests.posterior.targets import at, classification, regression
 
 NOISES = {
@@ -28,10 +30,40 @@ def learned(rows=12, noise=NOISES["inferred"]):
     return Target(network, WeightPrior("learned"), noise, (), usual.X, usual.Y)
 
 
+def layers():
+    """The same table, and scales for each layer."""
+    usual = regression()
+    prior = LayerScales(weights=(1.0, 2.0, 1.5), biases=(0.5, 1.0, 0.7))
+    return Target(usual.network, prior, NOISES["inferred"], (), usual.X, usual.Y)
+
+
+class NormalAtTheEnd(StudentT):
+    """Heavy tails in hidden layers, and a normal last layer."""
+
+    def sample(self, key, network):
+        normal = WeightPrior("fan-in").sample(key, network)
+        heavy = super().sample(key, network)
+        choose = lambda is_last, one, other: one if is_last else other
+        return jax.tree.map(choose, network.last_layer(), normal, heavy)
+
+    def logdensity(self, network, weights):
+        def log(is_last, values, width):
+            one = jax.scipy.stats.norm if is_last else jax.scipy.stats.t
+            shape = () if is_last else (self.df,)
+            return jnp.sum(one.logpdf(values, *shape, 0.0, width))
+
+        logs = jax.tree.map(log, network.last_layer(), weights, self.widths(network))
+        return sum(jax.tree.leaves(logs))
+
+    def last_layer_sd(self, network):
+        return WeightPrior("fan-in").last_layer_sd(network)
+
+
 # Fewer rows than columns of the regression, and more.
 TARGETS = {
     **{f"fan-in, {name}": regression(noise=noise) for name, noise in NOISES.items()},
     "fan-in, three rows": regression(rows=3),
+    "layers": layers(),
     "learned": learned(),
     "learned, three rows": learned(rows=3),
 }
@@ -197,6 +229,24 @@ def test_chains_draw_the_same_posterior_with_and_without():
     sd = whole.std(0)
     assert np.max(np.abs(whole.mean(0) - part.mean(0)) / sd) < 0.12
     assert np.max(np.abs(np.log(part.std(0) / sd))) < 0.12
+
+
+def test_a_prior_says_whether_its_last_layer_is_normal():
+    usual = regression()
+    usual = dataclasses.replace(usual, weight_prior=WeightPrior("fan-in"))
+    mixed = dataclasses.replace(usual, weight_prior=NormalAtTheEnd())
+    assert dataclasses.replace(usual, weight_prior=StudentT()).collapsed() is None
+    position = usual.collapsed().reduced(at(usual))
+    (normal, data), (heavy, same) = (
+        target.collapsed().split(position) for target in (usual, mixed)
+    )
+    assert float(same) == pytest.approx(float(data), rel=1e-6)
+    difference = 0.0
+    for fan, layer in zip((2, 4), position.weights, strict=False):
+        for values, sd in ((layer.weight, fan**-0.5), (layer.bias, 1.0)):
+            logs = t.logpdf(values, 4, 0, sd) - norm.logpdf(values, 0, sd)
+            difference += np.sum(logs)
+    assert float(heavy - normal) == pytest.approx(difference, rel=1e-3)
 
 
 @pytest.mark.parametrize(

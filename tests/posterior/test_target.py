@@ -8,13 +8,13 @@ import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from ocbnn.errors import DataError, SettingError
 from ocbnn.inference.variational import reparameterised
 from ocbnn.networks import MLP, EquinoxNetwork, Layer
 from ocbnn.posterior import Categorical, GaussianNoise, Model, Target
-from ocbnn.priors import WeightPrior
+from ocbnn.priors import StudentT, WeightPrior
 from tests import reference
 from tests.posterior.targets import (
     EVERY,
@@ -340,6 +340,19 @@ def test_noise_at_the_units_estimates_the_same_mean_more_quietly():
     error = 4.5 * np.sqrt((np.var(local) + np.var(whole)) / len(keys))
     assert abs(np.mean(local) - np.mean(whole)) < error
     assert np.var(local) < 0.7 * np.var(whole)
+
+
+def test_the_mean_density_of_heavy_tails_is_estimated_without_bias():
+    noise, prior = GaussianNoise.fixed(0.1), StudentT(df=3.0)
+    target = Target(MLP(1, (), 1), prior, noise)
+    mean = jax.tree.map(lambda a: jnp.full(a.shape, 0.5), target.shapes())
+    sd = jax.tree.map(lambda a: jnp.full(a.shape, 2.0), mean)
+    keys = jax.random.split(jax.random.key(0), 4000)
+    local = jax.jit(jax.vmap(lambda key: target.local_logdensity(mean, sd, key)))(keys)
+    # Two weights of fan-in one.
+    expected = 2 * norm(0.5, 2.0).expect(t(3.0).logpdf)
+    assert abs(np.mean(local) - expected) < 4.5 * np.std(local) / np.sqrt(len(keys))
+    assert np.std(local) < 2
 
 
 def test_the_last_layer_is_the_map_to_the_outputs():

@@ -1,11 +1,15 @@
 """Functions before the data, beside a plain reference for the same prior."""
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
+from ocbnn import studio
+from ocbnn.priors.chosen import NAMES
 from ocbnn.projects.columns import Rows
+from ocbnn.projects.sections import Network
 from ocbnn.projects.source import Source
 from ocbnn.projects.study import study_of
 from ocbnn.rules import Schema, bind
@@ -25,13 +29,14 @@ output = "y"
 task = "regression"
 [network]
 hidden = [10]
-weight_prior = "isotropic"
+weight_prior = "PRIOR"
 standardize = false
 """
 
 
-def shaped(*rules):
-    text = TEXT + "".join(f"[[rules]]\nrule = '{rule}'\n" for rule in rules)
+def shaped(*rules, prior="isotropic"):
+    text = TEXT.replace("PRIOR", prior)
+    text += "".join(f"[[rules]]\nrule = '{rule}'\n" for rule in rules)
     study = study_of(Source(Path("study.toml"), text, Path()))
     bounds = tuple(bind(rule, ROWS.schema) for rule in study.rules)
     return shaped_prior(study, ROWS, bounds)
@@ -71,6 +76,30 @@ def test_an_expectation_weighs_them_as_it_should(mean):
         error = spread / np.sqrt(len(result) / 3)
         assert abs(result[:, place].mean() - centre) < 4 * error
         np.testing.assert_allclose(result[:, place].std(), spread, rtol=0.35)
+
+
+def test_heavy_tails_are_weighed_as_they_should():
+    rule = "if 0.999 <= x <= 1.001 then y ~ Normal(2, 0.5) [points=1, weight=1]"
+    prior = shaped(rule, prior="student-t")
+    assert prior.reached == 1
+    rng, x = np.random.default_rng(1), np.array([[1.0], [-1.0]])
+    weights, biases, last = rng.standard_t(4, size=(3, 400_000, 10))
+    units = np.exp(-((x[:, :, None] * weights + biases) ** 2))
+    truth = (units * last / np.sqrt(10)).sum(axis=-1) + rng.standard_t(4, 400_000)
+    shares = np.exp(-0.5 * ((truth[0] - 2) / 0.5) ** 2)
+    shares /= shares.sum()
+    result = prior.predictive.functions(x)[..., 0].T
+    for ours, values in zip(result, truth, strict=True):
+        centre = shares @ values
+        spread = np.sqrt(shares @ (values - centre) ** 2)
+        assert abs(ours.mean() - centre) < 4 * spread / np.sqrt(len(ours) / 3)
+        np.testing.assert_allclose(ours.std(), spread, rtol=0.35)
+
+
+def test_study_files_and_the_page_know_every_prior_with_a_name():
+    assert set(NAMES) == set(get_args(Network.model_fields["weight_prior"].annotation))
+    page = (Path(studio.__file__).parent / "static" / "prior.js").read_text()
+    assert all(f'["{name}", ' in page for name in NAMES)
 
 
 def test_a_box_is_avoided_on_both_sides():

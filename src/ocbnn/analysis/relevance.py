@@ -104,7 +104,7 @@ def plot_relevance(model: FittedModel, ax: Any = None) -> Any:
 
     relevances = relevance(model)
     if relevances is None:
-        network, prior = model.target.network, model.target.weight_prior.kind
+        network, prior = model.target.network, model.target.weight_prior.label
         if isinstance(network, ScaledNetwork):
             raise SettingError(
                 "relevances need an MLP, whose weights belong to inputs, and this "
@@ -113,7 +113,7 @@ def plot_relevance(model: FittedModel, ax: Any = None) -> Any:
             )
         raise SettingError(
             "relevances of inputs are learned with the scales of weights, and this "
-            f"model has the weight prior {prior!r}. Fit one with "
+            f"model has the weight prior {prior}. Fit one with "
             'weight_prior="learned".'
         )
     rows = [relevances.inputs[i] for i in relevances.order]

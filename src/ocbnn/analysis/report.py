@@ -27,6 +27,7 @@ from ocbnn.metrics.hard_rules import HardRuleRecord
 from ocbnn.metrics.places import find_places
 from ocbnn.metrics.rules import RuleCheck
 from ocbnn.networks import MLP, Network, ScaledNetwork
+from ocbnn.networks.scales import shown
 from ocbnn.posterior import Target
 from ocbnn.predictive.pointwise import log_parts
 from ocbnn.refinement.projected import ProjectionRecord
@@ -307,10 +308,11 @@ def _network(network: Network) -> str:
 def _prior(target: Target) -> str:
     network, prior = target.network, target.weight_prior
     if not isinstance(network, ScaledNetwork):
-        return f"{prior.kind} {prior.scale:g}"
+        return prior.label
     hyper = network.hyper
+    weights, biases = shown(hyper.weights), shown(hyper.biases)
     return (
-        f"learned (scales of weights {hyper.weights:g} and of biases {hyper.biases:g}, "
+        f"learned (scales of weights {weights} and of biases {biases}, "
         f"give or take a factor of {np.exp(hyper.spread):.2g})"
     )
 

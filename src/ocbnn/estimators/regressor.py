@@ -69,10 +69,13 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
     network
         Your own network, or any Equinox module, instead of an MLP.
     weight_prior
-        `fan-in`, `isotropic` (the paper's), or `learned`: a scale for each layer and
-        a relevance for each input. `LearnedScales(...)` sets their hyperpriors.
+        `fan-in`, `isotropic` (the paper's), `student-t` (heavy tails), or `learned`: a
+        scale for each layer and a relevance for each input. Objects say more:
+        `LayerScales(...)`, `StudentT(...)`, `LearnedScales(...)`, or a `Prior` of your
+        own.
     weight_scale
-        The prior's standard deviation; for learned scales, their median.
+        The prior's standard deviation or scale; for learned scales, their median. It
+        multiplies the scales of an object.
     noise
         Standard deviation of an observation in the units of `y`, one for all
         outputs or a list with one for each; `infer` learns it, and `varies` learns

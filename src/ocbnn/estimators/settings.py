@@ -12,11 +12,15 @@ from ocbnn.inference import Plan
 from ocbnn.inference.layout import Device
 from ocbnn.inference.progress import Progress
 from ocbnn.networks import LearnedScales, Network
+from ocbnn.priors import Prior
 from ocbnn.rules import Rule
 
 Activation: TypeAlias = Literal[
     "rbf", "tanh", "relu", "silu", "gelu", "softplus", "sigmoid", "elu", "sin"
 ]
+WeightPriors: TypeAlias = (
+    Literal["fan-in", "isotropic", "learned", "student-t"] | LearnedScales | Prior
+)
 RulesBy: TypeAlias = Literal["prior", "projection"]
 Whole: TypeAlias = int | np.integer
 
@@ -37,7 +41,7 @@ class Settings:
     hidden: Whole | Sequence[Whole] = (50,)
     activation: Activation = "rbf"
     network: Network | eqx.Module | None = None
-    weight_prior: Literal["fan-in", "isotropic", "learned"] | LearnedScales = "fan-in"
+    weight_prior: WeightPriors = "fan-in"
     weight_scale: float = 1.0
     standardize: bool = True
     scales: Mapping[str, Sequence[float]] | None = None

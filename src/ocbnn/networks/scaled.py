@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from ocbnn.core.types import Input, Inputs, Output, Outputs, Position, RandomKey
 from ocbnn.networks.base import LinearNetwork, Network, array_spec
 from ocbnn.networks.mlp import MLP
-from ocbnn.networks.scales import LearnedScales
+from ocbnn.networks.scales import LearnedScales, by_array
 
 
 class ScaledWeights(NamedTuple):
@@ -48,6 +48,8 @@ class ScaledNetwork(LinearNetwork):
     def __init__(self, inner: Network, hyper: LearnedScales) -> None:
         self.inner, self.hyper = inner, hyper
         self.inputs, self.outputs = inner.inputs, inner.outputs
+        # Raises an error now if it has another number of layers.
+        self._medians(jax.tree.leaves(inner.shapes()))
 
     @property
     def has_relevances(self) -> bool:
@@ -164,17 +166,21 @@ class ScaledNetwork(LinearNetwork):
         scale = lambda raw, factor: raw * factor.astype(raw.dtype)
         return jax.tree.map(scale, weights.raw, factors)
 
+    def _medians(self, specs: list[jax.ShapeDtypeStruct]) -> list[float]:
+        """The median of each array's scale."""
+        hyper = self.hyper
+        return by_array(hyper.weights, hyper.biases, specs, "LearnedScales")
+
     def _factors(self, scales: Any, inputs: Any, xp: Any) -> Position:
         """The factors of raw weights, with any leading axes of draws."""
         specs, structure = jax.tree.flatten(self.inner.shapes())
         fans = jax.tree.leaves(self.inner.fan_in())
         draws = scales.shape[:-1]
         factors = []
+        medians = self._medians(specs)
         for index, (spec, fan) in enumerate(zip(specs, fans, strict=True)):
-            is_bias = len(spec.shape) < 2
-            median = self.hyper.biases if is_bias else self.hyper.weights
             log = self.hyper.spread * scales[..., index]
-            factor = xp.exp(log) * (median / fan**0.5)
+            factor = xp.exp(log) * (medians[index] / fan**0.5)
             factors.append(factor.reshape(*draws, *(1,) * len(spec.shape)))
         if self.has_relevances:
             rows = xp.exp(self.hyper.relevance * inputs)[..., None]

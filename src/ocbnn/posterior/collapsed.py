@@ -18,14 +18,14 @@ from ocbnn.networks.base import LinearNetwork
 from ocbnn.posterior.likelihoods import Gaussian
 from ocbnn.posterior.position import Model
 from ocbnn.posterior.regression import draw_coefficients, marginal_energy
-from ocbnn.priors import WeightPrior
+from ocbnn.priors import Prior
 
 
 class Collapsed(eqx.Module):
     """The log density of positions without a last layer, and how to complete them."""
 
     network: LinearNetwork
-    weight_prior: WeightPrior
+    weight_prior: Prior
     likelihood: Gaussian
     X: Inputs
     Y: Float[Array, "rows outputs"]
@@ -89,11 +89,9 @@ class Collapsed(eqx.Module):
         return eqx.combine(position.weights, jax.tree.map(zeros, self.network.shapes()))
 
     def _prior_sd(self) -> Float[Array, "features outputs"]:
-        spread = lambda sd, spec: jnp.broadcast_to(sd.astype(spec.dtype), spec.shape)
-        sds = self.weight_prior.sd(self.network)
-        return self.network.last_weights(
-            jax.tree.map(spread, sds, self.network.shapes())
-        )
+        sd = self.weight_prior.last_layer_sd(self.network)
+        assert sd is not None
+        return sd
 
     def _regressions(
         self, weights: Position, noise: Position

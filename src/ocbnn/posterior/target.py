@@ -23,11 +23,11 @@ from ocbnn.core.stored import Stored, fetch
 from ocbnn.core.types import Function, Inputs, Outputs, RandomKey, Scalar, Targets
 from ocbnn.core.units import Units
 from ocbnn.errors import DataError, SettingError
-from ocbnn.networks import Network
+from ocbnn.networks import Network, ScaledNetwork
 from ocbnn.posterior.collapsed import Collapsed
 from ocbnn.posterior.likelihoods import Gaussian, Likelihood
 from ocbnn.posterior.position import Model
-from ocbnn.priors import Law, RuleTerm, WeightPrior, alike, log_gs
+from ocbnn.priors import Law, Prior, RuleTerm, alike, log_gs
 
 # Row numbers are drawn with 32 bits.
 _MAX_ROWS = 2**31 - 1
@@ -61,7 +61,7 @@ class Target:
     """
 
     network: Network
-    weight_prior: WeightPrior
+    weight_prior: Prior
     likelihood: Likelihood
     rules: tuple[RuleTerm, ...] = ()
     X: Inputs | Stored | None = None
@@ -94,19 +94,26 @@ class Target:
         self.likelihood.check(self.network.outputs, Y)
 
     def _check_bounded(self, term: RuleTerm) -> None:
-        """Refuse unbounded rewards for learned scales, which would follow them.
+        """Refuse unbounded rewards for weights whose prior does not outweigh them.
 
-        Normal priors on weights outweigh such a reward, priors on scales do not.
+        Normal priors on weights do, heavy tails and priors on scales do not.
         """
         laws = (term.law,) if term.also is None else (term.law, term.also)
         is_bounded = all(law.density.is_bounded for law in laws)
-        if self.weight_prior.kind == "learned" and not is_bounded:
-            raise SettingError(
-                f"rule {term.bound.name!r} rewards ever larger logits without limit, "
-                "so learned scales would grow to infinity: "
-                f"forbidden={term.bound.rule.forbidden:g} is below 1. Give the rule "
-                '[forbidden=1], or write weight_prior="fan-in".'
-            )
+        if self.weight_prior.has_light_tails or is_bounded:
+            return
+        is_learned = isinstance(self.network, ScaledNetwork)
+        kind = type(self.weight_prior).__name__
+        consequence = (
+            "so learned scales would grow to infinity"
+            if is_learned
+            else f"and the tails of the weight prior {kind} may be too heavy for that"
+        )
+        raise SettingError(
+            f"rule {term.bound.name!r} rewards ever larger logits without limit, "
+            f"{consequence}: forbidden={term.bound.rule.forbidden:g} is below 1. Give "
+            'the rule [forbidden=1], or write weight_prior="fan-in".'
+        )
 
     def _check_stored(self) -> None:
         if not (isinstance(self.X, Stored) and isinstance(self.Y, Stored)):
@@ -231,7 +238,8 @@ class Target:
     def local_logdensity(self, mean: Model, sd: Model, key: RandomKey) -> Scalar:
         """An estimate of the mean of the log density under independent normal weights.
 
-        The mean of the weights' density has a closed form. Every row of data has its
+        The mean of the weights' density has a closed form for normal priors; others are
+        evaluated at one draw of all weights. Every row of data has its
         own noise, drawn at the network's units. A rule applies to a function, so it is
         evaluated at one draw of all weights.
         """
@@ -244,6 +252,8 @@ class Target:
         prior = self.weight_prior.mean_logdensity(
             self.network, mean.weights, sd.weights
         )
+        if prior is None:
+            prior = self.weight_prior.logdensity(self.network, position.weights)
         total = prior + self.likelihood.log_prior(position.noise)
         X, Y, factor = self._batch(key_rows)
         if X is not None and Y is not None:
@@ -258,7 +268,7 @@ class Target:
         """The density without the last layer's weights, where they can be integrated.
 
         That takes normal observations in memory, no rules, and a network that is linear
-        in these weights.
+        in these weights, which the prior must know to be normal.
         """
         network, likelihood = self.network.linear, self.likelihood
         if network is None or not isinstance(likelihood, Gaussian) or self.rules:
@@ -266,6 +276,8 @@ class Target:
         if isinstance(self.X, Stored) or isinstance(self.Y, Stored):
             return None
         if self.X is None or self.Y is None:
+            return None
+        if self.weight_prior.last_layer_sd(network) is None:
             return None
         rest = Collapsed(network, self.weight_prior, likelihood, self.X, self.Y)
         return rest if jax.tree.leaves(rest.shapes()) else None

@@ -77,16 +77,18 @@ class Network(Section):
         description=f"one of {', '.join(ACTIVATIONS)}",
         examples=["tanh"],
     )
-    weight_prior: Literal["fan-in", "isotropic", "learned"] = Field(
+    weight_prior: Literal["fan-in", "isotropic", "learned", "student-t"] = Field(
         default="fan-in",
         description="prior spread of weights: smaller in wide layers, the same in all, "
-        "or learned from the data, with a relevance for each input",
+        "learned from the data, with a relevance for each input, or smaller in wide "
+        "layers with heavy tails",
         examples=["fan-in"],
     )
     weight_scale: float = Field(
         default=1.0,
         gt=0,
-        description="the prior standard deviation of a weight; its median if learned",
+        description="the prior standard deviation of a weight; its median if learned, "
+        "its scale for `student-t`",
         examples=[1.0],
     )
     standardize: bool = Field(

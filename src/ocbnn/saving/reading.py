@@ -1,6 +1,7 @@
 """A fitted model from a bundle, with the same predictions as before."""
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -18,7 +19,7 @@ from ocbnn.inference import Choice, Draws, Plan, Verdict
 from ocbnn.inference.plan_names import TAG as PLAN_TAG, plan_from_plain
 from ocbnn.language.schema import as_choices
 from ocbnn.metrics.hard_rules import HardRuleEntry, HardRuleRecord
-from ocbnn.networks import MLP, LearnedScales
+from ocbnn.networks import MLP
 from ocbnn.posterior import Target
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import bind_rules
@@ -26,6 +27,7 @@ from ocbnn.refinement.hard import hard_rules
 from ocbnn.refinement.projected import ProjectionRecord
 from ocbnn.refinement.record import RefinementRecord
 from ocbnn.rules import BoundRule, Rule, Schema, parse_rule
+from ocbnn.saving.tags import PRIOR_TAGS
 from ocbnn.saving.terms import read_term, take
 from ocbnn.saving.writing import leaf_names
 from ocbnn.storage import Bundle, from_plain
@@ -156,7 +158,7 @@ def read_settings(
         "$rule": rule,
         "$array": lambda name: arrays[name],
         "$mlp": mlp,
-        "$learned": lambda settings: _record(LearnedScales, settings),
+        **{tag: functools.partial(_record, kind) for kind, tag in PRIOR_TAGS.items()},
     }
     settings = _part(document, "settings").items()
     return {name: from_plain(value, name, makers) for name, value in settings}

@@ -15,9 +15,10 @@ from ocbnn.fitted import FittedModel, Rows
 from ocbnn.fitted.record import Given
 from ocbnn.inference import Draws
 from ocbnn.inference.plan_names import plan_to_plain, tell as tell_plan
-from ocbnn.networks import MLP, LearnedScales
+from ocbnn.networks import MLP
 from ocbnn.refinement.record import RefinementRecord
 from ocbnn.rules import Rule, Schema, parse_rule
+from ocbnn.saving.tags import PRIOR_TAGS
 from ocbnn.saving.terms import write_term
 from ocbnn.storage import NotPlainError, read_bundle, to_plain, write_bundle
 from ocbnn.storage.arrays import KINDS
@@ -123,8 +124,8 @@ def _settings(
         if type(value) is MLP:
             sizes = [value.inputs, list(value.hidden), value.outputs]
             return {"$mlp": [*sizes, value.activation]}
-        if type(value) is LearnedScales:
-            return {"$learned": dataclasses.asdict(value)}
+        if type(value) in PRIOR_TAGS:
+            return {PRIOR_TAGS[type(value)]: _fields(value, place)}
         return tell_plan(value, place)
 
     plain = {}

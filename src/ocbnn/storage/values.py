@@ -58,7 +58,7 @@ def to_plain(value: object, place: str, encoder: Encoder | None = None) -> Any:
         return {"$path": os.fspath(value)}
     raise NotPlainError(
         f"{place} is {type(value).__name__}, which a file cannot hold: only numbers, "
-        "text, lists, and the library's own plans and rules can be written."
+        "text, lists, and the library's own plans, priors and rules can be written."
     )
 
 

@@ -1,8 +1,9 @@
 """Functions before the data: the prior conditioned on the rules, within a second.
 
 Prior draws are tempered towards the rules: reweighted, resampled, and moved by steps
-that preserve the prior (preconditioned Crank-Nicolson: Cotter et al. 2013). No gradient
-is needed, so little is compiled, and only once for each form of rule.
+that preserve the prior. Those are preconditioned Crank-Nicolson for normals (Cotter et
+al. 2013); of weights with heavy tails, a random part is drawn anew. No gradient is
+needed, so little is compiled, and only once for each form of rule.
 """
 
 import dataclasses
@@ -20,7 +21,7 @@ from ocbnn.core.scales import make_units
 from ocbnn.networks import MLP
 from ocbnn.posterior import Categorical, GaussianNoise, Model, Target
 from ocbnn.predictive import Predictive
-from ocbnn.priors import with_prior
+from ocbnn.priors import NormalPrior, StudentT, with_prior
 from ocbnn.priors.rulebook import make_terms
 from ocbnn.projects.columns import Rows
 from ocbnn.projects.study import Study
@@ -108,7 +109,13 @@ class _Particles:
     ) -> None:
         self._targets, self._rng, self._count = targets, rng, count
         first = targets[0]
-        self._sds = jax.tree.map(np.asarray, first.weight_prior.sd(first.network))
+        prior, network = first.weight_prior, first.network
+        if isinstance(prior, StudentT):
+            self._df, widths = prior.df, prior.widths(network)
+        else:
+            assert isinstance(prior, NormalPrior)
+            self._df, widths = None, prior.sd(network)
+        self._widths = jax.tree.map(np.asarray, widths)
         self._shapes = first.network.shapes()
         self.positions = self._prior_draws()
         self._step = 0.5
@@ -131,9 +138,7 @@ class _Particles:
         self, logs: Float[np.ndarray, " n"], exponent: float, moves: int
     ) -> Float[np.ndarray, " n"]:
         for _ in range(moves):
-            shrink = np.sqrt(1 - self._step**2)
-            mix = lambda a, b, k=shrink: (k * a + self._step * b).astype(a.dtype)
-            proposed = jax.tree.map(mix, self.positions, self._prior_draws())
+            proposed = jax.tree.map(self._mixed, self.positions, self._prior_draws())
             proposed_logs = self._logs(proposed)
             threshold = np.log(self._rng.random(self._count))
             accepted = threshold < exponent * (proposed_logs - logs)
@@ -144,17 +149,30 @@ class _Particles:
             self._step = float(np.clip(self._step * factor, 0.01, 1.0))
         return logs
 
+    def _mixed(self, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+        """A step that preserves the prior, from old values and independent draws."""
+        if self._df is None:
+            return (np.sqrt(1 - self._step**2) * old + self._step * new).astype(
+                old.dtype
+            )
+        return np.where(self._rng.random(old.shape) < self._step, new, old)
+
     def _logs(self, positions: Model) -> Float[np.ndarray, " n"]:
         parts = [_log_g(target, positions) for target in self._targets]
         total = np.sum([np.asarray(part, float) for part in parts], axis=0)
         return np.where(np.isnan(total), -np.inf, total)
 
     def _prior_draws(self) -> Model:
-        def draw(sd: np.ndarray, spec: Any) -> np.ndarray:
-            noise = self._rng.standard_normal((self._count, *spec.shape))
-            return (sd * noise).astype(spec.dtype)
+        def draw(width: np.ndarray, spec: Any) -> np.ndarray:
+            shape = (self._count, *spec.shape)
+            noise = (
+                self._rng.standard_normal(shape)
+                if self._df is None
+                else self._rng.standard_t(self._df, shape)
+            )
+            return (width * noise).astype(spec.dtype)
 
-        return Model(jax.tree.map(draw, self._sds, self._shapes), {})
+        return Model(jax.tree.map(draw, self._widths, self._shapes), {})
 
     def _resample(self, logs: Float[np.ndarray, " n"]) -> np.ndarray:
         """Systematic resampling."""

@@ -1,4 +1,4 @@
-"""Conformance checks for your own algorithms and claims."""
+"""Conformance checks for your own algorithms, claims and priors."""
 
 from ocbnn.testing.algorithms import (
     AlgorithmCheck as AlgorithmCheck,
@@ -8,4 +8,8 @@ from ocbnn.testing.algorithms import (
 from ocbnn.testing.claims import (
     ClaimCheck as ClaimCheck,
     check_claim as check_claim,
+)
+from ocbnn.testing.priors import (
+    WeightPriorCheck as WeightPriorCheck,
+    check_weight_prior as check_weight_prior,
 )
