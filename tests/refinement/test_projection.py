@@ -21,6 +21,7 @@ from ocbnn.errors import (
 from ocbnn.posterior import GaussianNoise, Model
 from ocbnn.predictive import Predictive
 from ocbnn.projects.command_advice import on_command_line
+from ocbnn.refinement.noise import redraw_noise
 from ocbnn.refinement.projected import ProjectionRecord, warn_if_disobeyed
 from ocbnn.refinement.projection import as_obedience, project
 from ocbnn.rules import Schema, custom, parse_rule
@@ -88,7 +89,8 @@ def projected(predictive, rule):
         outputs=("y",),
         progress=False,
     )
-    return result.weights["a"][:, 0], result.weights["b"][:, 0], result.record
+    weights = result.predictive.draws.weights
+    return weights["a"][:, 0], weights["b"][:, 0], result.record
 
 
 def test_a_function_that_obeys_stays_as_it_is_bit_for_bit():
@@ -140,6 +142,55 @@ def test_the_share_of_the_noise_is_that_of_the_two_medians_in_the_sentence():
     (distance,) = record.distances
     assert distance.of_noise == pytest.approx(distance.quantiles[1] / 0.5, rel=1e-3)
     assert distance.of_noise == pytest.approx(1.2, rel=0.1)
+
+
+def test_a_draw_that_has_moved_has_the_noise_of_what_its_function_leaves_over():
+    count, rows = 400, np.linspace(-1.0, 1.0, 30)[:, None]
+    truth = 0.2 * np.cos(9.0 * rows)  # what a constant function leaves over
+    moved = dataclasses.replace(
+        lines(np.full(count, 0.5), np.zeros(count)),
+        likelihood=GaussianNoise.inferred(0.1),
+    )
+    was = {"log_sd": np.full((count, 1), np.log(0.01), np.float32)}
+    moved = dataclasses.replace(moved, draws=moved.draws._replace(noise=was))
+    is_moved = np.arange(count) % 4 > 0
+    settings = is_moved, (rows, 0.5 + truth), len(rows), jax.random.key(1)
+    now = np.exp(redraw_noise(moved, *settings)["log_sd"][:, 0])
+    np.testing.assert_allclose(now[~is_moved], 0.01, rtol=1e-6)
+    # Their distribution, by sums over a fine grid.
+    t = np.linspace(-4.0, 1.0, 20001)
+    log_density = -30 * t - 0.5 * np.sum(truth**2) * np.exp(-2 * t)
+    log_density -= 0.5 * (t - np.log(0.1)) ** 2
+    density = np.exp(log_density - log_density.max())
+    mean = np.sum(np.exp(t) * density) / density.sum()
+    sd = np.sqrt(np.sum((np.exp(t) - mean) ** 2 * density) / density.sum())
+    assert abs(now[is_moved].mean() - mean) < 4 * sd / np.sqrt(is_moved.sum())
+    assert abs(now[is_moved].std() / sd - 1.0) < 0.2
+
+
+def test_rows_that_a_sample_stands_for_count_in_the_noise():
+    rows = np.linspace(-1.0, 1.0, 10)[:, None]
+    some = dataclasses.replace(
+        lines(np.zeros(200), np.zeros(200)), likelihood=GaussianNoise.inferred(0.1)
+    )
+    was = {"log_sd": np.zeros((200, 1), np.float32)}
+    some = dataclasses.replace(some, draws=some.draws._replace(noise=was))
+    spreads = [
+        np.std(
+            redraw_noise(
+                some, np.ones(200, bool), (rows, rows), count, jax.random.key(0)
+            )["log_sd"]
+        )
+        for count in (10, 1000)
+    ]
+    assert spreads[1] < 0.2 * spreads[0]
+
+
+def test_known_noise_stays_as_it_is():
+    known = lines(np.zeros(4), np.zeros(4))
+    rows = np.zeros((3, 1))
+    noise = redraw_noise(known, np.ones(4, bool), (rows, rows), 3, jax.random.key(0))
+    assert noise == ()
 
 
 def test_a_wiggly_fit_rises_once_it_obeys(free, rising):
@@ -377,8 +428,9 @@ def test_every_way_to_ask_for_searches_is_understood():
     assert as_obedience(SEARCH) is SEARCH
 
 
-def test_draws_with_learned_scales_move_and_keep_their_scales():
-    model = quietly(lambda: make(weight_prior="learned").fit(X, Y))
+def test_draws_with_learned_scales_move_and_keep_their_scales(tmp_path):
+    model = make(weight_prior="learned", noise="infer")
+    model = quietly(lambda: model.fit(X, Y))
     tops = model.sample_functions(GRID).max(axis=1)
     level = float(np.median(tops))  # which half of the draws break
     cap = f"cap: if -2 <= x <= 2 then y <= {level!r}"
@@ -393,6 +445,13 @@ def test_draws_with_learned_scales_move_and_keep_their_scales():
         moved.sample_functions(GRID)[stay], model.sample_functions(GRID)[stay]
     )
     assert moved.check_rules()[0].draws_violating <= 0.05
+    is_same = np.isclose(moved.noise_[:, 0], model.noise_[:, 0], rtol=1e-6)
+    assert is_same[stay].all()
+    assert is_same.sum() == moved.projection_.draws - moved.projection_.moved
+    moved.save(tmp_path / "moved.ocbnn")
+    again = ocbnn.load(tmp_path / "moved.ocbnn").fitted_
+    jax.tree.map(np.testing.assert_array_equal, again.free, moved.fitted_.free)
+    np.testing.assert_array_equal(again.noise, moved.noise_)
 
 
 def test_rules_that_fight_the_data_are_told(free):

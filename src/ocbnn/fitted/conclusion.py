@@ -15,6 +15,7 @@ from ocbnn.predictive import Predictive
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.refined_terms import without_room
 from ocbnn.refinement.hard import hold
+from ocbnn.refinement.noise import redraw_noise
 from ocbnn.refinement.projected import warn_if_disobeyed, warn_if_far
 from ocbnn.refinement.projection import as_obedience, project, refuse_without_slack
 from ocbnn.refinement.record import warn_if_unmet
@@ -113,10 +114,9 @@ def project_prior(
     # Only the record looks at observations, to compare distances with their spread.
     data = X, np.zeros((len(X), len(outputs)))
     settings: dict[str, Any] = {"outputs": outputs, "progress": progress}
-    weights, record = project(predictive, terms, data, Refinement(), key, **settings)
+    moved, _, record = project(predictive, terms, data, Refinement(), key, **settings)
     warn_if_disobeyed(record)
-    draws = predictive.draws._replace(weights=weights)
-    return dataclasses.replace(predictive, draws=draws)
+    return moved
 
 
 def obey(
@@ -161,7 +161,7 @@ def obey(
         return conclude(free, is_new=is_new)
     key = jax.random.fold_in(key_from(model.random_state), 6)
     outputs, data = model.schema.outputs, (rows.X, rows.Y)
-    plain, record = project(
+    moved, is_moved, record = project(
         free.predictive,
         terms,
         data,
@@ -170,15 +170,17 @@ def obey(
         outputs=outputs,
         progress=progress,
     )
-    weights_before = free.draws.stacked().weights
-    weights = model.target.network.with_plain(weights_before, plain)
+    plain = moved.draws.weights
+    weights = model.target.network.with_plain(free.draws.stacked().weights, plain)
+    key_noise, stored = jax.random.fold_in(key, 1), rows.stored or len(rows)
+    noise = redraw_noise(moved, is_moved, data, stored, key_noise)
     by_draw = model.draws.chains, model.draws.draws
-    reshaped = jax.tree.map(
-        lambda leaf: np.asarray(leaf).reshape(*by_draw, *leaf.shape[1:]), weights
+    positions = jax.tree.map(
+        lambda leaf: np.asarray(leaf).reshape(*by_draw, *leaf.shape[1:]),
+        free.draws.positions._replace(weights=weights, noise=noise),
     )
-    positions = free.draws.positions._replace(weights=reshaped)
     draws = dataclasses.replace(model.draws, positions=positions)
-    moved = dataclasses.replace(
+    obedient = dataclasses.replace(
         free,
         target=dataclasses.replace(model.target, rules=()),
         draws=draws,
@@ -188,4 +190,4 @@ def obey(
         # Its record is about draws that have not moved.
         refinement=None,
     )
-    return conclude(moved, is_new=is_new)
+    return conclude(obedient, is_new=is_new)

@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ocbnn.core.promotion import third_party
 from ocbnn.core.types import Function, Inputs, Position, RandomKey, Scalar
-from ocbnn.inference.optimisers import fading_adam
+from ocbnn.inference.optimisers import adam
 from ocbnn.networks import Network
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.law import Law
 from ocbnn.priors.reach import Reach
 
-# Steps of Adam, and the size of the first.
-STEPS, _RATE = 1000, 0.02
+# The size of Adam's first step; it falls to zero, along a cosine.
+_RATE = 0.02
 # New points of each rule in every step, for one input and for each further one.
 _FRESH, _FRESH_PER_INPUT = 16, 4
 # Points that walk to a draw's worst places, how many begin anew at a time, after how
@@ -92,15 +92,19 @@ def make_reach(term: RuleTerm) -> Reach:
 
 @eqx.filter_jit
 def nearest(
-    network: Network, problem: Problem, draws: MovingDraws, key: RandomKey
+    network: Network,
+    problem: Problem,
+    draws: MovingDraws,
+    steps: Int[Array, ""],
+    key: RandomKey,
 ) -> Position:
-    """Where the draws arrive.
+    """Where the draws arrive after some steps.
 
     Rules are felt at new points in every step, at inputs where draws were seen to break
     them, and where points arrive that walk to each draw's own worst places.
     """
     drawn_values = jax.vmap(network.batch, (0, None))(draws.drawn, problem.reference)
-    optimiser = fading_adam(_RATE, STEPS)
+    optimiser = adam(1.0)
     walkers = tuple(
         jnp.concatenate([own[:, :1]] * _WALKERS, axis=1)
         for own in draws.counterexamples
@@ -113,8 +117,9 @@ def nearest(
         def step(place: Array, state: _Descent) -> _Descent:
             fresh = _fresh_points(problem, jax.random.fold_in(key_now, place))
             # Three quarters of the way up, and level from there on.
-            way = (number * _WALK_EVERY + place).astype(float) / (0.75 * STEPS)
-            price = draws.penalty * _RISE ** (jnp.minimum(1.0, way) - 1.0)
+            way = (number * _WALK_EVERY + place).astype(float) / steps.astype(float)
+            price = draws.penalty * _RISE ** (jnp.minimum(1.0, way / 0.75) - 1.0)
+            rate = 0.5 * _RATE * (1.0 + jnp.cos(jnp.pi * way))
 
             def total_cost(weights: Position) -> Scalar:
                 cost = lambda *draw: _cost(network, problem, fresh, *draw)
@@ -125,14 +130,14 @@ def nearest(
             slopes = jax.tree.map(lambda a: jnp.where(jnp.isfinite(a), a, 0.0), slopes)
             with third_party():
                 moves, memory = optimiser.update(slopes, state.memory, state.weights)
-            weights = jax.tree.map(jnp.add, state.weights, moves)
+            weights = jax.tree.map(lambda a, b: a + rate * b, state.weights, moves)
             return state._replace(weights=weights, memory=memory)
 
         state = state._replace(walkers=walkers)
         return jax.lax.fori_loop(0, _WALK_EVERY, step, state)
 
     first = _Descent(draws.weights, optimiser.init(draws.weights), walkers)
-    return jax.lax.fori_loop(0, STEPS // _WALK_EVERY, phase, first).weights
+    return jax.lax.fori_loop(0, steps // _WALK_EVERY, phase, first).weights
 
 
 class _Descent(NamedTuple):

@@ -20,7 +20,7 @@ from ocbnn.core.advice import Kind
 from ocbnn.core.processes import is_first
 from ocbnn.core.rows import evenly
 from ocbnn.core.sentences import Sentence
-from ocbnn.core.types import Position, RandomKey
+from ocbnn.core.types import RandomKey
 from ocbnn.core.words import share
 from ocbnn.errors import RuleError, SettingError
 from ocbnn.inference.progress import make_reporter
@@ -47,14 +47,17 @@ _MARGIN, _PENALTY = 0.02, 1.0
 _WIDER, _DEARER, _TIMES = 1.5, 3.0, 6
 # Counterexamples that each draw keeps for every rule; then the oldest make way.
 _KEPT = 8
+# Steps of a draw that moves for the first time, and again.
+_STEPS, _STEPS_AGAIN = 300, 100
 # Training rows at which it is measured how far draws have moved.
 _MEASURED = 1000
 
 
 class Projected(NamedTuple):
-    """Weights that obey, along one axis, and what it took."""
+    """Draws that obey, which of them have moved, and what it took."""
 
-    weights: Position
+    predictive: Predictive
+    is_moved: Bool[np.ndarray, " draws"]
     record: ProjectionRecord
 
 
@@ -201,7 +204,7 @@ def project(
         rules,
         _distances(predictive, now, data, outputs),
     )
-    return Projected(now.draws.weights, record)
+    return Projected(now, times > 0, record)
 
 
 class _Search(NamedTuple):
@@ -332,7 +335,9 @@ def _move(
     leaves, pattern = jax.tree.flatten(jax.tree.map(np.array, now.draws.weights))
     for place, (rows, count) in enumerate(_blocks(draws, now.size)):
         some = _moving_draws(free, now, counterexamples, times, rows)
-        arrived = nearest(now.network, problem, some, jax.random.fold_in(key, place))
+        steps = jnp.asarray(_STEPS_AGAIN if times[rows].all() else _STEPS)
+        key_block = jax.random.fold_in(key, place)
+        arrived = nearest(now.network, problem, some, steps, key_block)
         new = [np.asarray(leaf)[:count] for leaf in jax.tree.leaves(arrived)]
         fine = np.all(
             [np.isfinite(leaf).reshape(count, -1).all(axis=1) for leaf in new], axis=0

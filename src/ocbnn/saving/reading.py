@@ -113,15 +113,14 @@ def _projection(
     if entry is None:
         return None, None
     record = ProjectionRecord.from_dict(from_plain(entry, "projection"))
-    shapes = target.shapes().weights
+    shapes = target.shapes()
     specs, structure = jax.tree.flatten(shapes)
     by_draw = draws.chains, draws.draws
     leaves = [
         take(arrays, f"free/{name}", (*by_draw, *spec.shape))
         for name, spec in zip(leaf_names(shapes), specs, strict=True)
     ]
-    weights = jax.tree.unflatten(structure, leaves)
-    return record, draws.positions._replace(weights=weights)
+    return record, jax.tree.unflatten(structure, leaves)
 
 
 def _part(document: dict[str, Any], name: str) -> dict[str, Any]:

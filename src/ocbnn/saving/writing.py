@@ -257,12 +257,11 @@ def _refinement(record: RefinementRecord | None) -> Any:
 
 
 def _projection(model: FittedModel, arrays: dict[str, Any]) -> Any:
-    """The record of a projection; weights before it become arrays."""
+    """The record of a projection; positions before it become arrays."""
     if model.projection is None or model.free is None:
         return None
-    # A projection does not change the noise, which is among the draws already.
-    weights = model.free.weights
-    for name, leaf in zip(leaf_names(weights), jax.tree.leaves(weights), strict=True):
+    free = model.free
+    for name, leaf in zip(leaf_names(free), jax.tree.leaves(free), strict=True):
         arrays[f"free/{name}"] = leaf
     return to_plain(model.projection.to_dict(), "projection_")
 
