@@ -214,9 +214,9 @@ class BaseOCBNN(FittedEstimator):
     def obey(self, rules: Any, *, refine: Any = None) -> Any:
         """A new model: each draw of this one, moved to the nearest that obeys rules.
 
-        Nothing is fitted again, so rules can be tried out in seconds. Draws that keep
-        all rules stay the same, and so does every draw's noise. This model does not
-        change.
+        Nothing is fitted again, so rules can be tried out quickly. Draws that keep
+        all rules stay the same; the others get a new noise, too, given their new
+        functions. This model does not change.
 
         Parameters
         ----------

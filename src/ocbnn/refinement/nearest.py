@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ocbnn.core.promotion import third_party
 from ocbnn.core.types import Function, Inputs, Position, RandomKey, Scalar
@@ -75,6 +75,8 @@ class MovingDraws(NamedTuple):
         How much slack they are to keep, in natural sizes.
     penalty
         What a violation costs them at the end of the descent.
+    is_again
+        Whether they have moved before; then a violation costs as much from the start.
     """
 
     drawn: Position
@@ -82,6 +84,7 @@ class MovingDraws(NamedTuple):
     counterexamples: tuple[Float[Array, "draws _ inputs"], ...]
     margin: Float[Array, " draws"]
     penalty: Float[Array, " draws"]
+    is_again: Bool[Array, " draws"]
 
 
 def make_reach(term: RuleTerm) -> Reach:
@@ -118,7 +121,8 @@ def nearest(
             fresh = _fresh_points(problem, jax.random.fold_in(key_now, place))
             # Three quarters of the way up, and level from there on.
             way = (number * _WALK_EVERY + place).astype(float) / steps.astype(float)
-            price = draws.penalty * _RISE ** (jnp.minimum(1.0, way / 0.75) - 1.0)
+            risen = jnp.where(draws.is_again, 1.0, jnp.minimum(1.0, way / 0.75))
+            price = draws.penalty * _RISE ** (risen - 1.0)
             rate = 0.5 * _RATE * (1.0 + jnp.cos(jnp.pi * way))
 
             def total_cost(weights: Position) -> Scalar:

@@ -48,7 +48,7 @@ _WIDER, _DEARER, _TIMES = 1.5, 3.0, 6
 # Counterexamples that each draw keeps for every rule; then the oldest make way.
 _KEPT = 8
 # Steps of a draw that moves for the first time, and again.
-_STEPS, _STEPS_AGAIN = 300, 100
+_STEPS, _STEPS_AGAIN = 500, 200
 # Training rows at which it is measured how far draws have moved.
 _MEASURED = 1000
 
@@ -319,6 +319,7 @@ def _moving_draws(
         tuple(jnp.asarray(points[rows], float) for points in counterexamples),
         jnp.asarray(_MARGIN * _WIDER**again, float),
         jnp.asarray(_PENALTY * _DEARER**again, float),
+        jnp.asarray(again > 0),
     )
 
 
