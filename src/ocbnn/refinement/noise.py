@@ -47,9 +47,8 @@ def redraw_noise(
         Decides the noise.
     """
     likelihood, noise = moved.likelihood, moved.draws.noise
-    is_known = not isinstance(likelihood, GaussianNoise) or likelihood.known
     places = np.flatnonzero(is_moved)
-    if is_known or not len(places):
+    if not isinstance(likelihood, GaussianNoise) or likelihood.known or not len(places):
         return noise
     squares = _squares(moved, places, *data) * (rows / len(data[0]))
     uniforms = np.asarray(jax.random.uniform(key, squares.shape), float)
