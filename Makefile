@@ -27,8 +27,8 @@ $(READY): requirements/lock.txt pyproject.toml
 demo: $(READY) ## reproduce one figure of the paper in about a minute
 	$(BIN)/ocbnn reproduce fig1-left --out results/demo
 
-# Three workers for two cores: tests that wait for a page or a process leave room for others.
-WORKERS := 3
+# More workers than cores: tests that wait for a page or a process leave room for others.
+WORKERS ?= 4
 
 test: check browser ## lint, types, layers, tests, coverage
 	$(COVERAGE) start

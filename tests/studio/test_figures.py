@@ -34,7 +34,11 @@ class Fake(OCBNNRegressor):
 
     def __init__(self, height, rules=()):
         super().__init__()
-        self.height, self.fitted_ = height, SimpleNamespace(rules=rules)
+        self.height, self.bound_rules = height, rules
+
+    @property
+    def rules_(self):
+        return self.bound_rules
 
     def sample_functions(self, X, count):
         lift = np.random.default_rng(1).normal(size=(50, 1))
