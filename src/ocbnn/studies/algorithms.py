@@ -7,6 +7,7 @@ which ones do, on the six synthetic problems and on two tables of the UCI reposi
 import dataclasses
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -127,10 +128,15 @@ class AlgorithmStudy(Study):
                 f"{self.name}, {len(TOYS)} figures and {len(TABLES)} tables", None
             )
             for toy in TOYS.values():
-                problems[toy.name] = run_toy(toy, self._small, quiet, bar)
+                problems[toy.name] = request.parts.get(
+                    toy.name, partial(run_toy, toy, self._small, quiet, bar)
+                )
             for name in TABLES:
                 seeds = [request.seed + split for split in range(count)]
-                problems[name] = run_table(name, seeds, self._large, bar, request.quick)
+                problems[name] = request.parts.get(
+                    name,
+                    partial(run_table, name, seeds, self._large, bar, request.quick),
+                )
             bar.finish("done")
         numbers: Result = {
             "paper": {"figure": "every algorithm on every problem"},

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from ocbnn.estimators import OCBNNClassifier, OCBNNRegressor
 from ocbnn.inference.progress import Progress
+from ocbnn.studies.parts import Parts
 from ocbnn.studies.tables import Table
 
 PRESETS = ("paper", "best")
@@ -38,6 +39,8 @@ class Request:
         True, False, "auto" or a reporter.
     data
         A folder of your own recordings, instead of the shipped ones.
+    parts
+        Where parts of a long study are kept until it is done.
     """
 
     preset: str = "best"
@@ -45,6 +48,7 @@ class Request:
     quick: bool = False
     progress: Progress = False
     data: Path | None = None
+    parts: Parts = dataclasses.field(default_factory=Parts)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,6 +7,7 @@ without the training rows in the rule's region, and with and without the rule.
 import dataclasses
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -88,10 +89,11 @@ class ClinicalStudy(Study):
         started = time.monotonic()
         folds: list[Result] = []
         with make_reporter(request.progress) as bar:
-            moves = fold_count * 4 * (plan.warmup + plan.draws)
-            bar.begin(f"{self.name}, {4 * fold_count} fits", moves)
+            fits = 4 * (fold_count - request.parts.count())
+            bar.begin(f"{self.name}, {fits} fits", fits * (plan.warmup + plan.draws))
             for index in range(fold_count):
-                folds.append(_run_fold(table, settings, plan, request.seed, index, bar))
+                run = partial(_run_fold, table, settings, plan, request.seed, index)
+                folds.append(request.parts.get(f"fold {index + 1}", partial(run, bar)))
             bar.finish("done")
         fitted = time.monotonic() - started
         counts = _counts(table)

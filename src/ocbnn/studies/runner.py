@@ -1,5 +1,6 @@
 """Running studies, and writing what was found."""
 
+import dataclasses
 import json
 import time
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from ocbnn.studies.algorithms import AlgorithmStudy
 from ocbnn.studies.base import PRESETS, Request, Result, Study
 from ocbnn.studies.clinical import ClinicalStudy
 from ocbnn.studies.motion_report import MotionFigure, MotionTable
+from ocbnn.studies.parts import FOLDER, Parts
 from ocbnn.studies.report import write_index
 from ocbnn.studies.sure import SureStudy
 from ocbnn.studies.toy_runs import ToyStudy
@@ -120,16 +122,24 @@ def reproduce(
     request = Request(preset, seed, quick, progress, data)
     results = []
     for one in names:
-        result = _run(_STUDIES[one], request, out / one)
+        result = _run(_STUDIES[one], request, out / one, say)
         results.append(result)
         say(_line(_STUDIES[one], result))
         write_index(out, _STUDIES)
     return results
 
 
-def _run(study: Study, request: Request, folder: Path) -> Result:
+def _run(
+    study: Study, request: Request, folder: Path, say: Callable[[str], None]
+) -> Result:
     started = time.monotonic()
-    outcome = study.run(request)
+    parts = _parts(study, request, folder)
+    if kept := parts.count():
+        say(
+            f"{study.name}: continuing, {kept} parts were finished by an earlier run "
+            f"(delete {folder / FOLDER} to start again)"
+        )
+    outcome = study.run(dataclasses.replace(request, parts=parts))
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in outcome.figures.items():
         save(figure, folder / name)
@@ -154,7 +164,21 @@ def _run(study: Study, request: Request, folder: Path) -> Result:
     # Last, because a folder with a result is a finished study.
     text = json.dumps(result, indent=2, allow_nan=False) + "\n"
     (folder / "result.json").write_text(text)
+    parts.clear()
     return result
+
+
+def _parts(study: Study, request: Request, folder: Path) -> Parts:
+    """Parts of this study in the folder, for these options and versions."""
+    settings = {
+        "study": study.name,
+        "preset": request.preset,
+        "quick": request.quick,
+        "seed": request.seed,
+        "data": None if request.data is None else str(request.data),
+        "versions": library_versions(),
+    }
+    return Parts(folder / FOLDER, settings)
 
 
 def _line(study: Study, result: Result) -> str:

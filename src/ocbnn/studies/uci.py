@@ -7,6 +7,7 @@ study shows how predictions compare with published numbers, and what rules chang
 import dataclasses
 import time
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -132,12 +133,15 @@ class UciStudy(Study):
         seeds = [request.seed + index for index in range(count)]
         started = time.monotonic()
         with make_reporter(request.progress) as bar:
-            fits = len(PROBLEMS) * count * len(_MODELS)
+            waiting = len(PROBLEMS) * count - request.parts.count()
+            fits = waiting * len(_MODELS)
             moves = fits * (plan.warmup + plan.draws * max(1, plan.thin))
             bar.begin(f"{self.name}, {fits} fits", moves if plan.is_counted else None)
+            run = lambda name, seed: request.parts.get(
+                f"{name}, split {seed}", partial(run_split, name, seed, plan, bar=bar)
+            )
             splits_by_table = {
-                name: [run_split(name, seed, plan, bar=bar) for seed in seeds]
-                for name in PROBLEMS
+                name: [run(name, seed) for seed in seeds] for name in PROBLEMS
             }
             bar.finish("done")
         fitted = time.monotonic() - started

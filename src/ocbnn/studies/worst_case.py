@@ -8,6 +8,7 @@ which it violates the rule.
 import time
 import warnings
 from collections.abc import Mapping
+from functools import partial
 
 import jax
 import numpy as np
@@ -87,7 +88,11 @@ class WorstCaseStudy(Study):
             bar.begin(f"{self.name}, {len(self._problems)} problems", None)
             for name, problem in self._problems.items():
                 results[name] = [
-                    run_problem(problem, seed, plan, points, bar) for seed in seeds
+                    request.parts.get(
+                        f"{name}, seed {seed}",
+                        partial(run_problem, problem, seed, plan, points, bar),
+                    )
+                    for seed in seeds
                 ]
             bar.finish("done")
         seconds = time.monotonic() - started

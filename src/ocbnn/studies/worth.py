@@ -9,6 +9,7 @@ the truth.
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +20,7 @@ from ocbnn.inference import NUTS, Plan
 from ocbnn.inference.progress import ProgressReporter, SubtaskReporter, make_reporter
 from ocbnn.metrics import coverage, rmse
 from ocbnn.studies.base import Headline, Outcome, Request, Result, Study, finished
+from ocbnn.studies.parts import Parts
 from ocbnn.studies.tables import Table
 from ocbnn.studies.worth_report import (
     MODELS,
@@ -79,7 +81,7 @@ class WorthStudy(Study):
         with make_reporter(request.progress) as bar:
             bar.begin(f"{self.name}, {len(truths)} functions", None)
             curves = {
-                name: run_truth(truth, request.seed, rows, plan, bar)
+                name: run_truth(truth, request.seed, rows, plan, bar, request.parts)
                 for name, truth in truths.items()
             }
             bar.finish("done")
@@ -128,14 +130,17 @@ def run_truth(
     rows: Sequence[int],
     plan: Plan,
     bar: ProgressReporter | None = None,
+    parts: Parts | None = None,
 ) -> dict[str, dict[str, Result]]:
     """All models of one function; fewer rows are the first of more."""
+    parts = parts or Parts()
     # From its name, so that a function's rows do not depend on which others are run.
     rng = np.random.default_rng([seed, *truth.name.encode()])
     X, y = truth.draw_rows(rng, max(rows))
     test = truth.draw_rows(rng, TEST_ROWS)
+    run = lambda n: partial(_run_rows, truth, seed, X[:n], y[:n], test, plan, bar)
     return {
-        str(count): _run_rows(truth, seed, X[:count], y[:count], test, plan, bar)
+        str(count): parts.get(f"{truth.name}, {count} rows", run(count))
         for count in rows
     }
 
