@@ -117,7 +117,7 @@ def rows(page: str, head: str) -> list[list[str]]:
 
 def value(text: str) -> Any:
     """What a cell says a setting usually is."""
-    known = {"off": False, "no": False, "Adagrad": None}
+    known = {"on": True, "off": False, "no": False, "Adagrad": None}
     return known[text] if text in known else float(text)
 
 

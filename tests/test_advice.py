@@ -69,7 +69,7 @@ def test_no_python_reaches_the_command_line_or_the_page(advice):
 def test_commands_name_the_model_and_the_rule_as_a_shell_reads_them():
     message = READERS["command"](Advice(Kind.EXPLAIN_AGAIN, "soft cap"))
     told = "`ocbnn explain 'results/my dose' --rule 'soft cap' --refit`"
-    assert message == f"{told} fits again without it"
+    assert message == f"{told} shows what changes without it"
     assert "'results/my dose'" in READERS["command"](Advice(Kind.NAME_ROWS))
 
 

@@ -23,7 +23,7 @@ def test_advice_is_a_command_and_not_a_call(fitted, ocbnn, monkeypatch):
     assert "refit=True" not in text
     model = library.load(fitted / "out")
     sentence = model.explain(name, refit=False)[name].sentence
-    assert f"explain('{name}', refit=True) fits again" in sentence
+    assert f"explain('{name}', refit=True) shows what changes" in sentence
 
 
 def test_a_report_of_the_command_line_advises_commands(tmp_path, ocbnn, fitted):

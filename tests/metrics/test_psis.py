@@ -4,7 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+from ocbnn.metrics.loo import leave_one_out
 from ocbnn.metrics.psis import fit_pareto, smooth, trust_limit
 
 
@@ -75,3 +77,22 @@ def test_a_smooth_ratio_gives_the_other_densitys_mean():
     result = smooth(0.3 * x)  # from N(0, 1) to N(0.3, 1)
     assert result.pareto_k < 0.5
     assert np.sum(np.exp(result.log_weights) * x) == pytest.approx(0.3, abs=0.03)
+
+
+def test_left_out_rows_are_predicted_by_functions_that_follow_from_the_draws():
+    """A constant, drawn from its posterior and then moved to at least a bound."""
+    rng, bound = np.random.default_rng(0), 0.3
+    rows = rng.normal(size=10)
+    means = rng.normal(rows.mean(), 10**-0.5, 20_000)[:, None]
+    result = leave_one_out(
+        norm.logpdf(rows, means), scored=norm.logpdf(rows, np.maximum(means, bound))
+    )
+    grid = np.linspace(-4.0, 4.0, 8001)
+    for row, ours in zip(range(10), result.rows, strict=True):
+        rest = np.delete(rows, row)
+        weights = norm.pdf(grid, rest.mean(), 9**-0.5)
+        exact = norm.pdf(rows[row], np.maximum(grid, bound)) @ weights / weights.sum()
+        assert ours == pytest.approx(np.log(exact), abs=0.02)
+    # Without the move, the numbers are others.
+    plain = leave_one_out(norm.logpdf(rows, means)).rows
+    assert np.abs(plain - result.rows).max() > 0.1

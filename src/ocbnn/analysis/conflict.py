@@ -19,6 +19,7 @@ from ocbnn.analysis.contradicting_rows import (
     say_rows,
     say_values,
 )
+from ocbnn.analysis.projected_rules import RuleAlone, rows_of, rules_alone
 from ocbnn.analysis.rule_removal import (
     RemovalWeights,
     refit_without,
@@ -42,6 +43,8 @@ from ocbnn.posterior import Target
 from ocbnn.predictive.pointwise import log_parts, pointwise_log_likelihood
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import bind_rules
+from ocbnn.refinement.projected import Distance
+from ocbnn.rules import BoundRule
 
 # A change of log likelihood counts if it exceeds both of these: standard errors, nats.
 _SIGMAS, _SMALL = 2.0, 1.0
@@ -65,7 +68,8 @@ class HeldOut:
     error
         Its standard error over rows.
     how
-        "reweighted" from one fit, or "refitted" with and without the rule.
+        "reweighted" from one fit, "refitted" with and without the rule, or
+        "projected": the same draws, moved onto the rules with it and without it.
     rough
         The share of rows whose leave-one-out estimates cannot be trusted.
     """
@@ -74,6 +78,17 @@ class HeldOut:
     error: float
     how: str
     rough: float
+
+    @classmethod
+    def between(
+        cls, with_rule: LeaveOneOut, without: LeaveOneOut, how: str, draws: int
+    ) -> "HeldOut":
+        """The change from one leave-one-out estimate to another, of so many draws."""
+        change = with_rule.rows - without.rows
+        error = np.sqrt(len(change) * change.var())
+        limit = trust_limit(draws)
+        rough = np.mean((with_rule.pareto_k > limit) | (without.pareto_k > limit))
+        return cls(float(change.sum()), float(error), how, float(rough))
 
     @property
     def is_worse(self) -> bool:
@@ -120,7 +135,8 @@ class RuleConflict:
     is_fitted
         Whether the model was fitted with it; otherwise it is only proposed.
     log_g
-        Mean over the draws of its share of the log density.
+        Mean over the draws of its share of the log density; None after a projection,
+        whose rules have none.
     best
         The largest value of that share; the best draw's, if the largest is unknown.
     log_likelihood
@@ -137,7 +153,8 @@ class RuleConflict:
     losing
         Rows whose log likelihood drops most because of it, worst first.
     pareto_k
-        Pareto k of the weights that remove it from the draws, or add it.
+        Pareto k of the weights that remove it from the draws, or add it; None after a
+        projection.
     is_reweighted
         Whether those weights can be trusted.
     held_out
@@ -146,23 +163,26 @@ class RuleConflict:
         Its log Bayes factor, if requested.
     is_class
         Whether the output is a class, which has no noise.
+    distances
+        After a projection: how far it moved each output at the data rows.
     """
 
     rule: str
     claim: str
     is_fitted: bool
-    log_g: float
-    best: float
+    log_g: float | None
+    best: float | None
     log_likelihood: float
     rows_in_region: int | None
     against: tuple[ContradictingRow, ...]
     within_noise: tuple[ContradictingRow, ...]
     losing: tuple[ContradictingRow, ...]
-    pareto_k: float
+    pareto_k: float | None
     is_reweighted: bool
     held_out: HeldOut | None
     evidence: Evidence | None = None
     is_class: bool = False
+    distances: tuple[Distance, ...] = ()
 
     @property
     def status(self) -> str:
@@ -181,7 +201,7 @@ class RuleConflict:
         """The findings in words, the conclusion first; each may be a `Sentence`."""
         return [
             *self._rows(),
-            self._price(),
+            *self._price(),
             *self._predictions(),
             *self._bayes(),
         ]
@@ -211,11 +231,14 @@ class RuleConflict:
             yield f"{say_noise(rows)} ({say_values(rows)}, {claim})."
         yield from say_missed([*self.against, *self.within_noise])
 
-    def _price(self) -> str:
-        return (
-            f"Its share of the log density is {self.log_g:.3g} on average, at best "
-            f"{self.best:.3g}; that of the data {self.log_likelihood:.4g}."
-        )
+    def _price(self) -> Iterator[str]:
+        for distance in self.distances:
+            yield f"Because of it, {distance}."
+        if self.log_g is not None:
+            yield (
+                f"Its share of the log density is {self.log_g:.3g} on average, at best "
+                f"{self.best:.3g}; that of the data {self.log_likelihood:.4g}."
+            )
 
     def _predictions(self) -> Iterator[str]:
         held_out = self.held_out
@@ -303,15 +326,22 @@ def conflicts(
     extra
         Proposed rules, which the model was not fitted with.
     refit
-        Fit again for every rule: without it, or with it if it is proposed.
+        Fit again for every rule: without it, or with it if it is proposed. The draws of
+        a projected model are moved again, always.
     evidence
         Estimate each rule's Bayes factor: True, or an `SMC` plan.
     progress
         As for a model.
     """
-    model.refuse_projected("conflicts")
     model.need_all_rows("conflicts")
-    target = _with_proposed(model, extra)
+    if model.projection is not None:
+        if evidence:
+            model.refuse_projected("evidence")
+        proposed = _proposed(model, extra)
+        pairs = rules_alone(model, model.terms, proposed, progress=progress)
+        return ConflictReport(tuple(_projected_conflict(model, pair) for pair in pairs))
+    proposed = _proposed(model, extra)
+    target = with_rules(model.target, (*model.target.rules, *proposed))
     max_draws = max(200, _MAX_VALUES // max(1, len(model.rows.X)))
     positions = model.draws.thinned(max_draws)
     logs = pointwise_log_likelihood(model.target, positions)
@@ -388,7 +418,7 @@ class _RuleComparison:
             rows_in_region=rows_in_region(self.model, bound),
             against=tuple(row for row in rows if not row.is_noise),
             within_noise=tuple(row for row in rows if row.is_noise),
-            losing=self._losing(drops),
+            losing=_losing(self.model, bound, drops),
             pareto_k=weights.pareto_k,
             is_reweighted=weights.is_trusted,
             held_out=held_out,
@@ -407,38 +437,65 @@ class _RuleComparison:
         )
 
     def _held_out(self, other: LeaveOneOut, how: str) -> HeldOut:
-        fitted = self.left_out
-        change = (
-            fitted.rows - other.rows if self.is_fitted else other.rows - fitted.rows
-        )
-        limit = trust_limit(len(self.log_g))
-        error = np.sqrt(len(change) * change.var())
-        rough = np.mean((fitted.pareto_k > limit) | (other.pareto_k > limit))
-        return HeldOut(float(change.sum()), float(error), how, float(rough))
-
-    def _losing(self, drops: np.ndarray | None) -> tuple[ContradictingRow, ...]:
-        if drops is None:
-            return ()
-        worst = np.argsort(-drops)[:_MAX_LOSING]
-        return tuple(
-            row_of(self.model, self.term.bound, row, drops)
-            for row in worst.tolist()
-            if drops[row] > _LEAST_DROP
-        )
+        pair = (self.left_out, other) if self.is_fitted else (other, self.left_out)
+        return HeldOut.between(*pair, how, len(self.log_g))
 
 
-def _with_proposed(model: FittedModel, extra: Any) -> Target:
-    """The model's target with proposed rules added, with points of their own."""
-    target = model.target
+def _losing(
+    model: FittedModel, bound: BoundRule, drops: np.ndarray | None
+) -> tuple[ContradictingRow, ...]:
+    """The rows whose log likelihood drops most."""
+    if drops is None:
+        return ()
+    worst = np.argsort(-drops)[:_MAX_LOSING]
+    return tuple(
+        row_of(model, bound, row, drops)
+        for row in worst.tolist()
+        if drops[row] > _LEAST_DROP
+    )
+
+
+def _proposed(model: FittedModel, extra: Any) -> tuple[RuleTerm, ...]:
+    """Terms of proposed rules, with points of their own."""
     bounds = bind_rules(extra, model.schema)
-    names = {term.bound.name for term in target.rules}
+    names = {term.bound.name for term in model.terms}
     duplicates = [bound.name for bound in bounds if bound.name in names]
     if duplicates:
         raise SettingError(
             f"the model was fitted with a rule called {duplicates[0]!r} already. Give "
             "the proposed rule another name, or leave it out."
         )
-    return with_rules(target, (*target.rules, *model.proposed(bounds)))
+    return model.proposed(bounds)
+
+
+def _projected_conflict(model: FittedModel, alone: RuleAlone) -> RuleConflict:
+    """What one rule of a projection does to the data."""
+    bound, is_fitted = alone.term.bound, alone.is_fitted
+    size = alone.with_rule.draws.size
+    even = np.full(size, -np.log(size))
+    drops = log_density_of_rows(rows_of(alone.without), even) - log_density_of_rows(
+        rows_of(alone.with_rule), even
+    )
+    few = alone.with_rule if is_fitted else alone.without
+    data = log_parts(few.target, few.draws.stacked())["data"]
+    rows = contradicting_rows(model, bound, drops, is_fitted=is_fitted)
+    return RuleConflict(
+        rule=bound.name,
+        claim=str(bound.rule.claim),
+        is_fitted=is_fitted,
+        log_g=None,
+        best=None,
+        log_likelihood=float(data.mean()),
+        rows_in_region=rows_in_region(model, bound),
+        against=tuple(row for row in rows if not row.is_noise),
+        within_noise=tuple(row for row in rows if row.is_noise),
+        losing=_losing(model, bound, drops),
+        pareto_k=None,
+        is_reweighted=False,
+        held_out=HeldOut.between(*alone.held_out(), "projected", size),
+        is_class=bound.schema.classes is not None,
+        distances=alone.distances(),
+    )
 
 
 def _alternative(target: Target, term: RuleTerm, is_fitted: bool) -> Target:

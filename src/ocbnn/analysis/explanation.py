@@ -1,6 +1,7 @@
 """A rule's effect on a fit: where it binds, what it removes, which rows it fights."""
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ from jaxtyping import Float
 
 from ocbnn.analysis.contradicting_rows import contradicting_rows, rows_in_region
 from ocbnn.analysis.explanation_page import Explanation, Explanations
+from ocbnn.analysis.projected_rules import rules_alone
 from ocbnn.analysis.rule_effect import RuleEffect, just_outside
 from ocbnn.analysis.rule_removal import (
     MOST_DRAWS,
@@ -49,24 +51,17 @@ def explain(
         The rule's name; every rule when left out.
     refit
         True fits again for each rule, False never. If left out, a rule is refitted
-        when its weights cannot be trusted, within two minutes in all.
+        when its weights cannot be trusted, within two minutes in all. A projected model
+        is not fitted again: its draws are moved onto the other rules.
     progress
         As for a model.
     """
-    model.refuse_projected("explain")
     model.need_all_rows("explain")
     terms = _chosen(model, rule)
-    removals = find_removals(model)
-    patience, explanations = PATIENCE, []
-    for term in terms:
-        weights, without = removals[term.bound.name], None
-        if weights.is_trusted and not refit:
-            without = reweighted(model, weights)
-        elif refit or (refit is None and model.draws.seconds <= patience):
-            patience -= model.draws.seconds
-            without = refitted(model, term, progress)
-        explanations.append(explain_term(model, term, weights, without))
-    points = np.concatenate([model.rows.X, *(t.places for t in model.target.rules)])
+    alone = _without_projected if model.projection is not None else _without
+    effects = zip(terms, alone(model, terms, refit, progress), strict=True)
+    explanations = [explain_term(model, term, *effect) for term, effect in effects]
+    points = np.concatenate([model.rows.X, *(t.places for t in model.terms)])
     redundant = find_redundant(model.rules, points) if terms else []
     follows = {redundancy.rule.name: redundancy.sentence() for redundancy in redundant}
     conflict = find_conflict(model.rules, points) if terms else None
@@ -76,6 +71,43 @@ def explain(
         ),
         None if conflict is None else conflict.message(),
     )
+
+
+_Effect = tuple[float | None, PosteriorWithoutRule | None]
+
+
+def _without(
+    model: FittedModel,
+    terms: Sequence[RuleTerm],
+    refit: bool | None,
+    progress: object,
+) -> Iterator[_Effect]:
+    """Pareto k and the posterior without each rule, by weights or a second fit."""
+    removals = find_removals(model)
+    patience = PATIENCE
+    for term in terms:
+        weights, without = removals[term.bound.name], None
+        if weights.is_trusted and not refit:
+            without = reweighted(model, weights)
+        elif refit or (refit is None and model.draws.seconds <= patience):
+            patience -= model.draws.seconds
+            without = refitted(model, term, progress)
+        yield weights.pareto_k, without
+
+
+def _without_projected(
+    model: FittedModel,
+    terms: Sequence[RuleTerm],
+    refit: bool | None,
+    progress: object,
+) -> Iterator[_Effect]:
+    """The same for a projected model: each rule is left out of the projection."""
+    # The draws onto no rules are the original ones, which takes no time.
+    if refit is False and len(model.terms) > 1:
+        yield from ((None, None) for _ in terms)
+        return
+    for alone in rules_alone(model, terms, progress=progress):
+        yield None, alone.posterior_without()
 
 
 def find_removals(model: FittedModel) -> dict[str, RemovalWeights]:
@@ -98,13 +130,14 @@ def role_from_draws(
     weights = removal(term, log_g[model.draws.chosen(MOST_DRAWS)])
     if not weights.is_trusted:
         return None
-    return explain_term(model, term, weights, reweighted(model, weights), 100).sentence
+    without = reweighted(model, weights)
+    return explain_term(model, term, weights.pareto_k, without, 100).sentence
 
 
 def explain_term(
     model: FittedModel,
     term: RuleTerm,
-    weights: RemovalWeights,
+    pareto_k: float | None,
     without: PosteriorWithoutRule | None,
     points: int = POINTS,
 ) -> Explanation:
@@ -116,7 +149,7 @@ def explain_term(
         text=str(bound.rule),
         claim=str(bound.rule.claim),
         how="unknown" if without is None else without.how,
-        pareto_k=weights.pareto_k,
+        pareto_k=pareto_k,
         verdict="" if without is None else without.verdict,
         binding=None,
         violation=None,
@@ -126,7 +159,7 @@ def explain_term(
         rows_in_region=rows_in_region(model, bound),
         against=tuple(row for row in rows if not row.is_noise),
         within_noise=tuple(row for row in rows if row.is_noise),
-        has_others=len(model.target.rules) > 1,
+        has_others=len(model.terms) > 1,
     )
     if without is None:
         return explanation
@@ -138,7 +171,7 @@ def explain_term(
 
 
 def _chosen(model: FittedModel, rule: Any) -> list[RuleTerm]:
-    terms = list(model.target.rules)
+    terms = list(model.terms)
     if rule is None:
         return terms
     chosen = [term for term in terms if term.bound.name == rule]

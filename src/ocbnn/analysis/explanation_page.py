@@ -105,9 +105,11 @@ class Explanation:
         What it says about the outputs.
     how
         How the posterior without it was estimated: "reweighted" from the draws,
-        "refitted", or "unknown" if it was not, and nothing below is known.
+        "refitted", "projected" (the draws, moved onto the other rules only), or
+        "unknown" if it was not, and nothing below is known.
     pareto_k
-        Pareto k of the weights that would remove it from the draws.
+        Pareto k of the weights that would remove it from the draws; None after a
+        projection.
     verdict
         How far the second fit can be trusted, in a word; empty without one.
     binding
@@ -141,7 +143,7 @@ class Explanation:
     text: str
     claim: str
     how: str
-    pareto_k: float
+    pareto_k: float | None
     verdict: str
     binding: Binding | None
     violation: float | None
@@ -290,6 +292,9 @@ class Explanation:
             if self.verdict in ("poor", "unknown"):
                 rough = f", whose verdict is {self.verdict!r}: the numbers are rough"
             yield f"The posterior without it comes from a second fit{rough}."
+        elif self.how == "projected":
+            onto = ", moved onto the other rules only" * self.has_others
+            yield f"The functions without it are the original draws{onto}."
 
 
 @dataclasses.dataclass(frozen=True)

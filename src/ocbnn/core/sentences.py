@@ -30,7 +30,7 @@ _PHRASES = {
     Kind.NAME_ROWS: "model.conflicts() names them",
     Kind.SEE_CONFLICTS: "see model.conflicts() for data that pull against it",
     Kind.ASK_CONFLICTS: "ask model.conflicts() whether the data conflict with a rule",
-    Kind.EXPLAIN_AGAIN: "explain({rule!r}, refit=True) fits again without it",
+    Kind.EXPLAIN_AGAIN: "explain({rule!r}, refit=True) shows what changes without it",
     Kind.COMPARE_AGAIN: "These draws cannot tell what the model would predict {do} "
     "(Pareto k {pareto_k:.2f}): conflicts(refit=True) fits again {do}.",
     Kind.SEE_PROJECTION: "print projection_",
@@ -49,7 +49,7 @@ def in_python(advice: Advice) -> str:
     """Advice for those who write Python.
 
     >>> in_python(Advice(Kind.EXPLAIN_AGAIN, "cap"))
-    "explain('cap', refit=True) fits again without it"
+    "explain('cap', refit=True) shows what changes without it"
     """
     return _PHRASES[advice.kind].format(rule=advice.rule, **advice.values)
 

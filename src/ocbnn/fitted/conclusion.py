@@ -153,12 +153,20 @@ def obey(
     RuleError
         When a rule has no slack, so that it cannot move functions.
     """
+    obedient = move(model, refine, progress=progress)
+    return conclude(obedient, is_new=is_new)
+
+
+def move(
+    model: FittedModel, refine: object = None, *, progress: object = "auto"
+) -> FittedModel:
+    """The same without a verdict, warnings, and the hard rules' choice of draws."""
     refinement = as_obedience(refine)
     rows, free = model.need_data("obey"), model.free_model
     terms = model.terms
     refuse_without_slack([term.bound for term in terms])
     if not terms:
-        return conclude(free, is_new=is_new)
+        return free
     key = jax.random.fold_in(key_from(model.random_state), 6)
     outputs, data = model.schema.outputs, (rows.X, rows.Y)
     moved, is_moved, record = project(
@@ -180,7 +188,7 @@ def obey(
         free.draws.positions._replace(weights=weights, noise=noise),
     )
     draws = dataclasses.replace(model.draws, positions=positions)
-    obedient = dataclasses.replace(
+    return dataclasses.replace(
         free,
         target=dataclasses.replace(model.target, rules=()),
         draws=draws,
@@ -190,4 +198,3 @@ def obey(
         # Its record is about draws that have not moved.
         refinement=None,
     )
-    return conclude(obedient, is_new=is_new)

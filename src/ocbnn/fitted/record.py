@@ -175,6 +175,22 @@ class FittedModel:
         fields = {"held": None, "kept": all_draws, "projection": None, "free": None}
         return dataclasses.replace(self, draws=draws, **fields)
 
+    def thinned(self, most: int) -> "FittedModel":
+        """The model with at most `most` of its draws, in a single chain.
+
+        Numbers about the moves of its chains are left out.
+        """
+        rows = self.draws.chosen(most)
+        few = lambda tree: jax.tree.map(
+            lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:])[rows][None], tree
+        )
+        draws = dataclasses.replace(
+            self.draws, positions=few(self.draws.positions), stats={}, warmup={}
+        )
+        free = None if self.free is None else few(self.free)
+        kept = np.arange(len(rows))
+        return dataclasses.replace(self, draws=draws, free=free, kept=kept)
+
     @functools.cached_property
     def answering(self) -> Answers:
         """What predictions come from: the draws that keep hard rules."""

@@ -26,6 +26,8 @@ class LeaveOneOut(NamedTuple):
 def leave_one_out(
     log_likelihood: LogLikelihood,
     log_weights: Float[np.ndarray, " draws"] | None = None,
+    *,
+    scored: LogLikelihood | None = None,
 ) -> LeaveOneOut:
     """Log predictive density of every row, given the other rows.
 
@@ -35,12 +37,16 @@ def leave_one_out(
         Log likelihood of every row under every draw.
     log_weights
         Log weights of the draws, if they represent another posterior.
+    scored
+        The log likelihood under the functions that predict, if these are not the
+        draws but follow from them, as after a projection. Left out, they are the draws.
     """
     base = np.zeros(len(log_likelihood)) if log_weights is None else log_weights
+    predicting = log_likelihood if scored is None else scored
     values, shapes = [], []
-    for row in log_likelihood.T:
+    for row, value in zip(log_likelihood.T, predicting.T, strict=True):
         smoothed = smooth(base - row)
-        values.append(logsumexp(smoothed.log_weights + row))
+        values.append(logsumexp(smoothed.log_weights + value))
         shapes.append(smoothed.pareto_k)
     return LeaveOneOut(np.array(values, float), np.array(shapes, float))
 

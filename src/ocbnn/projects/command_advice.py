@@ -15,8 +15,8 @@ _PHRASES = {
     Kind.SEE_CONFLICTS: "see `ocbnn explain {model}` for data that conflict with it",
     Kind.ASK_CONFLICTS: "ask `ocbnn explain {model}` whether the data conflict with a "
     "rule",
-    Kind.EXPLAIN_AGAIN: "`ocbnn explain {model} --rule {rule} --refit` fits again "
-    "without it",
+    Kind.EXPLAIN_AGAIN: "`ocbnn explain {model} --rule {rule} --refit` shows "
+    "what changes without it",
     Kind.COMPARE_AGAIN: "These draws cannot tell what the model would predict {do} "
     "(Pareto k {pareto_k:.2f}): `ocbnn explain {model} --rule {rule} --refit` fits "
     "again {do}.",
@@ -35,8 +35,8 @@ _PHRASES = {
 def on_command_line(model: object) -> Spelling:
     """A spelling that names commands, with the path of a model or of its folder.
 
-    >>> on_command_line("results/dose")(Advice(Kind.EXPLAIN_AGAIN, "soft cap"))
-    "`ocbnn explain results/dose --rule 'soft cap' --refit` fits again without it"
+    >>> on_command_line("results/dose")(Advice(Kind.EXPLAIN_AGAIN, "cap"))
+    '`ocbnn explain results/dose --rule cap --refit` shows what changes without it'
     """
     path = shlex.quote(str(model))
 

@@ -202,7 +202,7 @@ def project(
         number,
         time.monotonic() - started,
         rules,
-        _distances(predictive, now, data, outputs),
+        distances(predictive, now, data, outputs),
     )
     return Projected(now, times > 0, record)
 
@@ -349,13 +349,25 @@ def _move(
     return dataclasses.replace(now, draws=now.draws._replace(weights=weights))
 
 
-def _distances(
+def distances(
     free: Predictive,
     now: Predictive,
     data: tuple[np.ndarray, np.ndarray],
     outputs: Sequence[str],
 ) -> tuple[Distance, ...]:
-    """How far draws have moved at the training rows, output by output."""
+    """How far draws have moved at the training rows, output by output.
+
+    Parameters
+    ----------
+    free
+        The draws before.
+    now
+        The same draws afterwards.
+    data
+        Inputs, and outputs or class numbers, in the user's units.
+    outputs
+        The names of outputs.
+    """
     rows = evenly(len(data[0]), _MEASURED)
     X, Y = data[0][rows], data[1]
     values = [predictive.functions(X) for predictive in (free, now)]

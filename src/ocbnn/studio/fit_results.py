@@ -2,16 +2,12 @@
 
 from typing import Any
 
-import numpy as np
-
 from ocbnn.analysis.conflict import HeldOut
+from ocbnn.analysis.projected_rules import left_out
 from ocbnn.core.page import block
 from ocbnn.core.sentences import spelled
 from ocbnn.errors import OcbnnError
 from ocbnn.estimators import certify
-from ocbnn.metrics.loo import leave_one_out
-from ocbnn.metrics.psis import trust_limit
-from ocbnn.predictive.pointwise import pointwise_log_likelihood
 from ocbnn.projects.build import Model
 from ocbnn.projects.fitting import Outcome
 from ocbnn.projects.folder import RunFolder
@@ -124,17 +120,8 @@ def _models(session: Session) -> tuple[Model, Model]:
 def _together(model: Model, bare: Model) -> str:
     """What all rules together do to leave-one-out predictions."""
     draws = max(200, _ROOM // max(1, len(model.fitted_.rows)))
-    with_rules, without_rules = (
-        leave_one_out(pointwise_log_likelihood(fit.target_, fit.draws_.thinned(draws)))
-        for fit in (model, bare)
-    )
-    change = with_rules.rows - without_rules.rows
-    error = float(np.sqrt(len(change) * change.var()))
-    limit = trust_limit(draws)
-    rough = float(
-        np.mean((with_rules.pareto_k > limit) | (without_rules.pareto_k > limit))
-    )
-    held_out = HeldOut(float(change.sum()), error, "refitted", rough)
+    with_rules, without = (left_out(fit.fitted_, draws) for fit in (model, bare))
+    held_out = HeldOut.between(with_rules, without, "refitted", draws)
     size = f"{abs(held_out.change):.2g} ± {held_out.error:.2g}"
     sentence = (
         f"Held-out log likelihood is the same with and without them ({size} apart)."
@@ -143,7 +130,7 @@ def _together(model: Model, bare: Model) -> str:
         sentence = f"Held-out log likelihood is {size} lower with them than without."
     if held_out.is_better:
         sentence = f"Held-out log likelihood is {size} higher with them: they help."
-    return sentence + (" That is rough." if rough > 0.1 else "")
+    return sentence + (" That is rough." if held_out.rough > 0.1 else "")
 
 
 def _numbers(outputs: dict[str, dict[str, Any]]) -> dict[str, float]:
