@@ -46,7 +46,15 @@ def test_a_record_does_not_change(fitted):
 
 
 def test_an_estimators_attributes_are_the_records(model, fitted):
-    for name in ("draws", "verdict", "rules", "target", "schema", "choice", "held"):
+    for name in (
+        "draws",
+        "verdict",
+        "rules",
+        "target",
+        "schema",
+        "choice",
+        "hard_rules",
+    ):
         assert getattr(model, f"{name}_") is getattr(fitted, name)
     np.testing.assert_array_equal(model.noise_, fitted.predictive.noise())
     with pytest.raises(NotFittedError):

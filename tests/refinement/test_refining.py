@@ -15,7 +15,7 @@ from ocbnn.metrics.worst import Worst, draws_broken_at
 from ocbnn.networks import MLP
 from ocbnn.posterior import GaussianNoise, Target
 from ocbnn.priors import WeightPrior
-from ocbnn.priors.refined_terms import full_weight, with_found, with_room, without_room
+from ocbnn.priors.refined_terms import full_weight, with_added, with_room, without_room
 from ocbnn.refinement.added_points import _weight, spread_out, with_rooms
 from ocbnn.refinement.record import RefinementRecord
 from ocbnn.refinement.rounds import shorter
@@ -148,7 +148,7 @@ def test_found_points_cost_what_a_rules_own_do_and_take_nothing_from_them():
     roomy = with_room(term, 4, jax.random.key(0))
     assert (roomy.count, roomy.found) == (8, 4)
     assert log_g(roomy, xs, ys) == pytest.approx(log_g(term, xs, ys))
-    full = with_found(roomy, slice(0, 2), xs[:2], full_weight(roomy))
+    full = with_added(roomy, slice(0, 2), xs[:2], full_weight(roomy))
     np.testing.assert_allclose(full.points[4:6], xs[:2], rtol=1e-6)
     apart = log_g(term, xs[:4], ys[:4]) + log_g(term, xs[4:], ys[4:])
     assert log_g(full, xs, ys) == pytest.approx(apart, rel=1e-5)
@@ -257,14 +257,14 @@ def test_a_fitted_model_is_refined_without_its_table(firm):
     record = plain.refinement_
     assert record.before.added > 0
     assert record.before.held < 0.99 <= record.after.held
-    assert plain.target_.rules[0].found == firm.target_.rules[0].found
+    assert plain.target_.rules[0].added == firm.target_.rules[0].added
     assert before.refinement is None
-    assert before.target.rules[0].found == 0
+    assert before.target.rules[0].added == 0
 
 
 def test_a_refinement_begins_with_rules_as_they_were_given():
     term = quietly(make(), refine=False).target_.rules[0]
     roomy = with_room(term, 6, jax.random.key(1))
-    refined = with_found(roomy, slice(0, 3), np.full((3, 1), 2.0), 99.0)
+    refined = with_added(roomy, slice(0, 3), np.full((3, 1), 2.0), 99.0)
     assert eqx.tree_equal(without_room(refined), term)
     assert without_room(term) is term

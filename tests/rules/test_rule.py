@@ -94,7 +94,7 @@ def test_settings_out_of_range_are_refused(setting, advice):
 def test_strength_is_a_number_or_a_word():
     given = ("soft", 5, "firm", "hard")
     rules = [require(y > 1, strength=strength) for strength in given]
-    assert [rule.held for rule in rules] == ["soft", "soft", "firm", "hard"]
+    assert [rule.strictness for rule in rules] == ["soft", "soft", "firm", "hard"]
     assert [rule.gamma for rule in rules] == [10_000.0, 5.0, 10_000.0, 10_000.0]
     assert [str(rule) for rule in rules] == [
         "y > 1",

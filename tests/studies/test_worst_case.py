@@ -17,7 +17,7 @@ def test_every_problem_has_the_inputs_it_says_and_one_rule():
         for strength in STRENGTHS:
             rule = material.model(strength).rules
             rule = parse_rule(rule) if isinstance(rule, str) else rule
-            assert rule.held == strength
+            assert rule.strictness == strength
     assert [problem.inputs for problem in PROBLEMS.values()] == [1, 2, 4, 9, 12]
     assert names_for("worst-case") == ["worst-case"]
 

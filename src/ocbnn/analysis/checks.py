@@ -104,7 +104,7 @@ def _check_rule(
     bound = term.bound
     # Fresh points: a rule may hold at its own points and not between them.
     xs = term.many(jax.random.key(LOOKED_AT), count)
-    if bound.rule.held == "hard":
+    if bound.rule.strictness == "hard":
         # Rounding may put points just outside of the region, where nothing is claimed.
         xs = xs[bound.applies(xs)] if bound.applies(xs).any() else xs
     return check_rule(

@@ -239,7 +239,7 @@ def make_report(model: FittedModel) -> Report:
         tuple(places),
         rules,
         tuple(dict.fromkeys(sentence for sentence in advice if sentence)),
-        model.held,
+        model.hard_rules,
         model.projection,
     )
 

@@ -46,7 +46,7 @@ class RuleEffect:
         is_elsewhere = ~np.any([place.holds(xs, names) for place in places], axis=0)
         rest = binds[is_elsewhere] if places else binds[:0]
         # The model never predicts a masked class, whatever the weights are.
-        is_masked = self.bound.rule.held == "hard" and self.bound.schema.classes
+        is_masked = self.bound.rule.strictness == "hard" and self.bound.schema.classes
         violation = 0.0 if is_masked else float(self._broken(self.with_rule, xs).mean())
         return dataclasses.replace(
             explanation,

@@ -79,7 +79,7 @@ def removal(term: RuleTerm, log_g: Float[np.ndarray, " draws"]) -> RemovalWeight
     bound, size = term.bound, len(log_g)
     smoothed = smooth(-log_g)
     trusted = smoothed.pareto_k <= trust_limit(size)
-    trusted &= bound.rule.held != "hard" and not bound.claim.has_sides
+    trusted &= bound.rule.strictness != "hard" and not bound.claim.has_sides
     is_penalty = bound.claim.is_penalty
     is_mild = term.law.density.is_limited and float(term.law.weight) <= _MILD
     if not is_mild:

@@ -212,7 +212,7 @@ def _ends(names: Sequence[str], low: np.ndarray, high: np.ndarray) -> str:
 
 def _is_masked(model: FittedModel, bound: BoundRule) -> bool:
     """Whether the model never gives a class that the rule forbids."""
-    rules = () if model.held is None else model.held.rules
+    rules = () if model.hard_rules is None else model.hard_rules.rules
     return any(entry.rule == bound.name and entry.way == "masked" for entry in rules)
 
 
@@ -242,6 +242,6 @@ def _effective(model: FittedModel, size: int) -> float | None:
     if ess is None:
         return None
     # Draws that a hard rule excludes, or gives little weight, are worth less.
-    record = model.held
+    record = model.hard_rules
     share = 1.0 if record is None else record.ess / record.draws
     return float(min(ess * share, size))

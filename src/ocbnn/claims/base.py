@@ -26,7 +26,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ocbnn.claims.settings import Held, Per
+from ocbnn.claims.settings import Per, Strictness
 from ocbnn.core.types import (
     NO_SLOPES,
     Function,
@@ -99,12 +99,12 @@ class Settings(Protocol):
         ...
 
     @property
-    def strength(self) -> float | Held:
+    def strength(self) -> float | Strictness:
         """The price of a violation, or "soft", "firm" or "hard"."""
         ...
 
     @property
-    def held(self) -> Held:
+    def strictness(self) -> Strictness:
         """How strictly the rule is held: "soft", "firm" or "hard"."""
         ...
 

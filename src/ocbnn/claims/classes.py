@@ -99,29 +99,29 @@ class AllowedClasses(BoundClaim):
         """A hard rule masks classes, so no setting has an effect."""
         edge = ("tolerance", "form", "tau", "literal")
         idle = ("strength", "per")
-        if settings.held == "hard":
+        if settings.strictness == "hard":
             return (
                 (*idle, *edge, "weight", "allowed", "forbidden"),
                 "a hard rule gives other classes a probability of zero",
             )
         instead = "`weight`, `allowed` and `forbidden` say how strict it is"
-        return (idle if settings.held == "firm" else (*idle, *edge)), instead
+        return (idle if settings.strictness == "firm" else (*idle, *edge)), instead
 
     def dial(self, settings: Settings) -> Dial:
         """The weight, or "firm" or "hard"."""
         value = settings.weight or _USUAL_WEIGHT
-        value = value if settings.held == "soft" else settings.held
+        value = value if settings.strictness == "soft" else settings.strictness
         return Dial("weight", value, _USUAL_WEIGHT, ("firm", "hard"))
 
     def softly(self, settings: Settings) -> bool:
         """A firm rule keeps its soft density."""
-        return settings.held == "firm"
+        return settings.strictness == "firm"
 
     def weight(self, settings: Settings) -> Weight:
         """One in total: one per point would overwhelm the data."""
-        if settings.held != "soft" and settings.is_indicator:
+        if settings.strictness != "soft" and settings.is_indicator:
             return Weight(settings.gamma)
-        if settings.held != "soft":
+        if settings.strictness != "soft":
             return Weight(1.0, at_each=True)
         return Weight(_USUAL_WEIGHT if settings.weight is None else settings.weight)
 
@@ -129,7 +129,7 @@ class AllowedClasses(BoundClaim):
         self, settings: Settings, scales: Scales, units: Units | None
     ) -> Density:
         """The paper's positive prior if soft, else a penalty for forbidden classes."""
-        if settings.held == "soft":
+        if settings.strictness == "soft":
             return Dirichlet.of(self.mask, settings)
         if settings.is_indicator:
             return IndicatorOfClasses(self.mask, Edge.of(settings))

@@ -25,7 +25,7 @@ def edge_at(settings: Settings, size: float) -> tuple[Array, Array]:
     """
     usual = TOLERANCE * size
     tolerance = settings.tolerance or usual
-    margin = MARGIN if settings.held == "soft" else STRICT_MARGIN
+    margin = MARGIN if settings.strictness == "soft" else STRICT_MARGIN
     inwards = margin * min(tolerance, usual)
     return jnp.asarray(tolerance, float), jnp.asarray(inwards, float)
 

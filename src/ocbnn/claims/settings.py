@@ -9,15 +9,15 @@ from ocbnn.core.words import shorten, suggest
 from ocbnn.errors import SettingError
 
 Per: TypeAlias = Literal["point", "region"]
-Held: TypeAlias = Literal["soft", "firm", "hard"]
+Strictness: TypeAlias = Literal["soft", "firm", "hard"]
 Form: TypeAlias = Literal["distance", "indicator"]
 
 SAMPLERS = ("like-data", "box")
 # How strictly a rule is held, in words. A number is γ of the paper's indicator, for
 # which DEFAULT_GAMMA is used where no number is given.
-HELD: tuple[Held, ...] = ("soft", "firm", "hard")
+STRICTNESS: tuple[Strictness, ...] = ("soft", "firm", "hard")
 FORMS: tuple[Form, ...] = ("distance", "indicator")
-DEFAULT_STRENGTH: Held = "soft"
+DEFAULT_STRENGTH: Strictness = "soft"
 DEFAULT_GAMMA = 10_000.0
 DEFAULT_TAU = (15.0, 2.0)
 MOST_POINTS, MOST = 1_000_000, 1e20
@@ -64,10 +64,10 @@ def positive(value: object, setting: str) -> float:
 def _strength(value: object) -> object:
     if not isinstance(value, str):
         return positive(value, "strength")
-    if value not in HELD:
+    if value not in STRICTNESS:
         raise SettingError(
-            f"`strength` is a positive number or one of {', '.join(HELD)}, got "
-            f"{shorten(value)!r}.{suggest(value, HELD)} Write `strength=firm`."
+            f"`strength` is a positive number or one of {', '.join(STRICTNESS)}, got "
+            f"{shorten(value)!r}.{suggest(value, STRICTNESS)} Write `strength=firm`."
         )
     return value
 
@@ -83,7 +83,10 @@ def _form(value: object) -> object:
 
 
 def check_form(
-    form: Form | None, strength: float | Held, tau: tuple[float, float], literal: bool
+    form: Form | None,
+    strength: float | Strictness,
+    tau: tuple[float, float],
+    literal: bool,
 ) -> None:
     """Raise an error for indicator settings of a rule with `form=distance`."""
     indicator_settings = [

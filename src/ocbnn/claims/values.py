@@ -120,18 +120,18 @@ class Forbidden(BoundClaim):
 
     def check(self, settings: Settings) -> None:
         """A hard rule about slopes must be kept by means of functions, too."""
-        if settings.held == "hard":
+        if settings.strictness == "hard":
             refuse_nonconvex(self.condition, self.terms)
 
     def dial(self, settings: Settings) -> Dial:
         """The weight, as for other rules; the strength for the paper's form."""
-        levels, is_soft = ("firm", "hard"), settings.held == "soft"
+        levels, is_soft = ("firm", "hard"), settings.strictness == "soft"
         if settings.is_indicator:
-            value = settings.gamma if is_soft else settings.held
+            value = settings.gamma if is_soft else settings.strictness
             return Dial("strength", value, DEFAULT_GAMMA, levels)
         usual = float(settings.points)
         value = settings.weight or usual
-        return Dial("weight", value if is_soft else settings.held, usual, levels)
+        return Dial("weight", value if is_soft else settings.strictness, usual, levels)
 
     def best(self, settings: Settings, points: int) -> float:
         """A penalty is zero where the claim holds."""

@@ -106,18 +106,18 @@ class GivenPoints(PointSampler):
 
 
 class RefinedPoints(PointSampler):
-    """Another sampler's points, followed by fixed ones that a search found.
+    """Another sampler's points, followed by fixed ones that a search added.
 
-    The number of found points is static, so replacing them compiles nothing again.
+    The number of added points is static, so replacing them compiles nothing again.
     """
 
     base: PointSampler
-    found: Float[Array, "found inputs"]
+    added: Float[Array, "added inputs"]
 
     def sample(self, key: RandomKey, count: int) -> Inputs:
-        """Points of the other sampler, followed by all found points."""
-        ordinary = self.base.sample(key, count - self.found.shape[0])
-        return jnp.concatenate([ordinary, self.found])
+        """Points of the other sampler, followed by all added points."""
+        ordinary = self.base.sample(key, count - self.added.shape[0])
+        return jnp.concatenate([ordinary, self.added])
 
 
 class OwnPoints(PointSampler):

@@ -254,14 +254,14 @@ def _frames_by_motion(
 
 
 def check_columns(
-    file: str | Path, wanted: Sequence[str], found: Sequence[str]
+    file: str | Path, wanted: Sequence[str], columns: Sequence[str]
 ) -> None:
     """Refuse a file that lacks columns."""
-    missing = [name for name in wanted if name not in found]
+    missing = [name for name in wanted if name not in columns]
     if missing:
         raise DataError(
             f"{file}: there is no column {', '.join(map(repr, missing))}; found "
-            f"{', '.join(map(repr, found)) or 'none'}."
+            f"{', '.join(map(repr, columns)) or 'none'}."
         )
 
 

@@ -82,7 +82,7 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
     @property
     def held_(self) -> HardRuleRecord | None:
         """The effect of hard rules on the draws; None without such rules."""
-        return self._record().held
+        return self._record().hard_rules
 
     @property
     def refinement_(self) -> RefinementRecord | None:

@@ -46,14 +46,14 @@ def conclude(model: FittedModel, *, is_new: bool = True) -> FittedModel:
     if model.projection is not None:
         warn_if_disobeyed(model.projection)
         warn_if_far(model.projection)
-    held, kept = hold(
+    hard_rules, kept = hold(
         model.target,
         model.draws.stacked(),
         model.predictive,
         model.rows.X,
         projected_onto=model.projected_onto,
     )
-    return dataclasses.replace(model, verdict=verdict, held=held, kept=kept)
+    return dataclasses.replace(model, verdict=verdict, hard_rules=hard_rules, kept=kept)
 
 
 def refine(

@@ -111,7 +111,7 @@ class FittedModel:
         The form in which they were given.
     verdict
         Whether to trust the draws; unknown until they are judged.
-    held
+    hard_rules
         What hard rules have cost; None without any.
     refinement
         The record of a refinement; None without one.
@@ -141,7 +141,7 @@ class FittedModel:
     data: Rows | None
     given: Given
     verdict: Verdict = Verdict("unknown", ())  # noqa: RUF009 (it is frozen)
-    held: HardRuleRecord | None = None
+    hard_rules: HardRuleRecord | None = None
     refinement: RefinementRecord | None = None
     projection: ProjectionRecord | None = None
     free: Position | None = None
@@ -172,7 +172,12 @@ class FittedModel:
             return self
         draws = dataclasses.replace(self.draws, positions=self.free)
         all_draws = np.arange(draws.size)
-        fields = {"held": None, "kept": all_draws, "projection": None, "free": None}
+        fields = {
+            "hard_rules": None,
+            "kept": all_draws,
+            "projection": None,
+            "free": None,
+        }
         return dataclasses.replace(self, draws=draws, **fields)
 
     def thinned(self, most: int) -> "FittedModel":

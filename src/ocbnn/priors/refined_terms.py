@@ -61,7 +61,7 @@ def with_reach(
     return eqx.tree_at(reach_of, term, reach, is_leaf=lambda leaf: leaf is None)
 
 
-def with_found(
+def with_added(
     term: RuleTerm,
     slots: slice,
     new_points: Float[np.ndarray, "new inputs"],
@@ -81,9 +81,9 @@ def with_found(
         The rule's weight from now on.
     """
     assert isinstance(term.sampler, RefinedPoints)
-    block = term.sampler.found.at[slots].set(jnp.asarray(term.inner(new_points), float))
-    points = term.points.at[term.count - term.found :].set(block)
-    leaves = lambda term: (term.sampler.found, term.points, term.law.weight)
+    block = term.sampler.added.at[slots].set(jnp.asarray(term.inner(new_points), float))
+    points = term.points.at[term.count - term.added :].set(block)
+    leaves = lambda term: (term.sampler.added, term.points, term.law.weight)
     return eqx.tree_at(leaves, term, (block, points, jnp.asarray(weight, float)))
 
 
@@ -91,10 +91,10 @@ def without_room(term: RuleTerm) -> RuleTerm:
     """The rule as it was given, without the points that refinements added."""
     if not isinstance(term.sampler, RefinedPoints):
         return term
-    own = term.points[: term.count - term.found]
+    own = term.points[: term.count - term.added]
     return RuleTerm(term.bound, term.sampler.base, own, term.scales, term.units)
 
 
 def full_weight(term: RuleTerm) -> float:
     """The weight at which each point counts as much as one of the rule's own did."""
-    return float(term.law.weight) * term.count / (term.count - term.found)
+    return float(term.law.weight) * term.count / (term.count - term.added)

@@ -48,8 +48,8 @@ class RuleTerm(eqx.Module):
     sampler: PointSampler
     points: Inputs  # fixed for algorithms with an exact target
     reach: Reach | None  # how far points walk for each function; None: they stay
-    said: Aside[BoundRule] = eqx.field(static=True)
-    measured: Aside[Units | None] = eqx.field(static=True)
+    static_bound: Aside[BoundRule] = eqx.field(static=True)
+    static_units: Aside[Units | None] = eqx.field(static=True)
 
     def __init__(
         self,
@@ -62,17 +62,17 @@ class RuleTerm(eqx.Module):
         self.law = Law(bound, scales, units)
         self.also = _soft_law(bound, units)
         self.sampler, self.points, self.reach = sampler, points, None
-        self.said, self.measured = Aside(bound), Aside(units)
+        self.static_bound, self.static_units = Aside(bound), Aside(units)
 
     @property
     def bound(self) -> BoundRule:
         """The rule; compiled code must use the law instead."""
-        return self.said.value
+        return self.static_bound.value
 
     @property
     def units(self) -> Units | None:
         """Standard units of law and points; None if they are in the user's units."""
-        return self.measured.value
+        return self.static_units.value
 
     def check_units(self, units: Units | None) -> None:
         """Refuse functions in other units than those the term was made for."""
@@ -125,7 +125,7 @@ class RuleTerm(eqx.Module):
         """
         parts = [(self.law, self.evaluation_points(points, function))]
         if self.also is not None:
-            parts.append((self.also, points[: self.count - self.found]))
+            parts.append((self.also, points[: self.count - self.added]))
         return parts
 
     def log_g(self, xs: Inputs, ys: Outputs, function: Function) -> Scalar:
@@ -143,23 +143,23 @@ class RuleTerm(eqx.Module):
         return lower, np.where(np.isfinite(upper), upper, probes.max(axis=0))
 
     @property
-    def found(self) -> int:
+    def added(self) -> int:
         """How many of the points a search for violations added."""
         sampler = self.sampler
-        return sampler.found.shape[0] if isinstance(sampler, RefinedPoints) else 0
+        return sampler.added.shape[0] if isinstance(sampler, RefinedPoints) else 0
 
     def ordinary(self, key: RandomKey) -> Inputs:
         """New points of the region, without those that a search added."""
         sampler = self.sampler
         base = sampler.base if isinstance(sampler, RefinedPoints) else sampler
-        return base.sample(key, self.count - self.found)
+        return base.sample(key, self.count - self.added)
 
     def many(self, key: RandomKey, count: int) -> Float[np.ndarray, "_ inputs"]:
         """`count` new points of the region, in the user's units.
 
         None of them comes from a search for violations.
         """
-        keys = jax.random.split(key, -(-count // (self.count - self.found)))
+        keys = jax.random.split(key, -(-count // (self.count - self.added)))
         blocks = self._in_user_units(jax.vmap(self.ordinary)(keys))
         return blocks.reshape(-1, blocks.shape[-1])[:count]
 

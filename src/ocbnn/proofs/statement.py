@@ -170,7 +170,7 @@ class _Reader:
         # Negative until the number of functionals is known; see `settled`.
         return Slot(-1 - self.slopes.index(pair))
 
-    def settled(self, found: Statement) -> Statement:
+    def settled(self, statement: Statement) -> Statement:
         """The statement with slots of slopes after those of the functionals."""
         count = len(self.rows)
         place = lambda terms: tuple(
@@ -180,7 +180,9 @@ class _Reader:
             for term in terms
         )
         return dataclasses.replace(
-            found, region=place(found.region), claim=place(found.claim)
+            statement,
+            region=place(statement.region),
+            claim=place(statement.claim),
         )
 
     def table(self) -> Table:

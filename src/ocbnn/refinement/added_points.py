@@ -9,7 +9,7 @@ from jaxtyping import Float
 from ocbnn.core.types import RandomKey
 from ocbnn.posterior import Target
 from ocbnn.priors import RuleTerm
-from ocbnn.priors.refined_terms import full_weight, with_found, with_reach, with_room
+from ocbnn.priors.refined_terms import full_weight, with_added, with_reach, with_room
 from ocbnn.refinement.rule_search import RuleSearch
 from ocbnn.refinement.settings import Refinement, is_strict
 
@@ -60,15 +60,15 @@ def with_points(
         if search.share_broken <= refinement.target or not search.worst.broken.any():
             continue
         kept_rounds = min(refinement.rounds, _KEPT_ROUNDS)
-        slots = max(1, term.found // kept_rounds)
-        start = min(rounds_done % kept_rounds * slots, term.found - slots)
+        slots = max(1, term.added // kept_rounds)
+        start = min(rounds_done % kept_rounds * slots, term.added - slots)
         depth = np.where(search.worst.broken, -search.worst.slack, 0.0)
         low, high = search.worst.points.min(axis=0), search.worst.points.max(axis=0)
         chosen = spread_out(search.worst.points, depth, high - low, slots)
         # With fewer points than slots, points are repeated to fill them.
         points = np.resize(chosen, (slots, chosen.shape[1]))
         weight = _weight(search, refinement.target, earlier_shares.get(name))
-        terms[name] = with_found(term, slice(start, start + slots), points, weight)
+        terms[name] = with_added(term, slice(start, start + slots), points, weight)
         added[name], earlier_shares[name] = len(chosen), search.share_broken
     rules = tuple(terms.get(old.bound.name, old) for old in target.rules)
     return dataclasses.replace(target, rules=rules), added
@@ -129,4 +129,4 @@ def _initial_weight(term: RuleTerm) -> float:
     total = float(
         RuleTerm(term.bound, term.sampler, term.points, term.scales).law.weight
     )
-    return total if term.law.at_each else total * term.count / (term.count - term.found)
+    return total if term.law.at_each else total * term.count / (term.count - term.added)

@@ -37,12 +37,12 @@ _KEY = 20190502
 
 def hard_rules(bounds: Iterable[BoundRule]) -> tuple[BoundRule, ...]:
     """The rules that are held without exception."""
-    return tuple(bound for bound in bounds if bound.rule.held == "hard")
+    return tuple(bound for bound in bounds if bound.rule.strictness == "hard")
 
 
 def kept_rules(bounds: Iterable[BoundRule]) -> tuple[BoundRule, ...]:
     """The rules that no prediction may break: firm and hard ones, not about slopes."""
-    return tuple(b for b in bounds if b.rule.held != "soft" and not b.slopes)
+    return tuple(b for b in bounds if b.rule.strictness != "soft" and not b.slopes)
 
 
 def refuse_rows(
@@ -114,7 +114,7 @@ def hold(
         When too few draws remain to represent a posterior.
     """
     rules = projected_onto or target.rules
-    terms = [term for term in rules if term.bound.rule.held == "hard"]
+    terms = [term for term in rules if term.bound.rule.strictness == "hard"]
     size = predictive.size
     if not terms:
         return None, np.arange(size)

@@ -60,14 +60,14 @@ class Distance:
 
     def __str__(self) -> str:
         _, middle, high, most = self.quantiles
-        said = (
+        moved = (
             f"{self.output} moved by {middle:.3g} (median), {high:.3g} (95 %), at most "
             f"{most:.3g}"
         )
         if self.of_noise is None or self.of_spread is None:
-            return said
+            return moved
         return (
-            f"{said}; the median is {share(self.of_noise)} of the noise and "
+            f"{moved}; the median is {share(self.of_noise)} of the noise and "
             f"{share(self.of_spread)} of the spread of {self.output}"
         )
 
@@ -129,8 +129,8 @@ class ProjectionRecord:
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values."""
         distances = [
-            {**dataclasses.asdict(one), "quantiles": list(one.quantiles)}
-            for one in self.distances
+            {**dataclasses.asdict(distance), "quantiles": list(distance.quantiles)}
+            for distance in self.distances
         ]
         rules = [dataclasses.asdict(rule) for rule in self.rules]
         return {**dataclasses.asdict(self), "rules": rules, "distances": distances}
@@ -154,7 +154,7 @@ class ProjectionRecord:
                 )
                 for rule in document["rules"]
             )
-            distances = tuple(_distance(one) for one in document["distances"])
+            distances = tuple(_distance(entry) for entry in document["distances"])
             return cls(
                 float(document["target"]),
                 int(document["draws"]),
@@ -170,23 +170,23 @@ class ProjectionRecord:
             ) from None
 
 
-def _distance(said: Mapping[str, Any]) -> Distance:
-    low, middle, high, most = map(float, said["quantiles"])
+def _distance(document: Mapping[str, Any]) -> Distance:
+    low, middle, high, most = map(float, document["quantiles"])
     shares = [
-        None if said[name] is None else float(said[name])
+        None if document[name] is None else float(document[name])
         for name in ("of_noise", "of_spread")
     ]
-    return Distance(str(said["output"]), (low, middle, high, most), *shares)
+    return Distance(str(document["output"]), (low, middle, high, most), *shares)
 
 
 def warn_if_far(record: ProjectionRecord) -> None:
     """Tell that rules took draws far away from the data that they fitted."""
-    for one in record.distances:
-        if one.of_noise is not None and one.of_noise > _FAR:
+    for distance in record.distances:
+        if distance.of_noise is not None and distance.of_noise > _FAR:
             warn(
-                f"to obey, draws moved {one.output} by {one.of_noise:.0f} times the "
-                "noise at the training rows (median): rules contradict the data "
-                "there. Print projection_, and look at the rules and at the rows.",
+                f"to obey, draws moved {distance.output} by {distance.of_noise:.0f} "
+                "times the noise at the training rows (median): rules contradict the "
+                "data there. Print projection_, and look at the rules and at the rows.",
                 InferenceWarning,
             )
 

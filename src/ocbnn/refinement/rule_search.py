@@ -40,7 +40,7 @@ def search_rules(
     """Search the region of every rule that has room for points."""
     searches = []
     for index, term in enumerate(target.rules):
-        if not term.found:
+        if not term.added:
             continue
         key_search, key_test = jax.random.split(jax.random.fold_in(key, index))
         worst = find_worst(

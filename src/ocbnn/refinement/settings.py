@@ -99,5 +99,5 @@ def is_strict(bound: BoundRule) -> bool:
 
     A class that a hard rule forbids is masked, which needs no refinement.
     """
-    is_masked = bound.rule.held == "hard" and bound.schema.is_classification
-    return bound.rule.held != "soft" and bound.is_checkable and not is_masked
+    is_masked = bound.rule.strictness == "hard" and bound.schema.is_classification
+    return bound.rule.strictness != "soft" and bound.is_checkable and not is_masked

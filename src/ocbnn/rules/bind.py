@@ -46,15 +46,17 @@ def bind(rule: Rule | str, schema: Schema) -> BoundRule:
 
 def _check_settings(rule: Rule, claim: BoundClaim) -> None:
     """Raise an error for a setting that this kind of claim would silently ignore."""
-    if rule.held != "soft" and not claim.can_be_strict:
-        needs = f"strength={rule.held} needs a claim that outputs keep or violate, but "
-        lacks = f"({rule.claim}) is not one. Say where outputs must lie: "
+    if rule.strictness != "soft" and not claim.can_be_strict:
+        needs = (
+            f"strength={rule.strictness} needs a claim that outputs keep or violate, "
+        )
+        lacks = f"but ({rule.claim}) is not one. Say where outputs must lie: "
         raise RuleError(Sentence(needs, lacks, Kind.CLAIM_RANGE, "."))
     claim.check(rule)
     usual = {field.name: field.default for field in dataclasses.fields(Rule)}
     idle, instead = claim.idle_settings(rule)
     for name in idle:
-        if name == "strength" and rule.held != "soft":
+        if name == "strength" and rule.strictness != "soft":
             continue
         if getattr(rule, name) != usual[name]:
             raise RuleError(

@@ -182,7 +182,7 @@ def _needed(candidate: _Candidate, others: list[int], points: np.ndarray) -> lis
 
 def _is_as_strict(rule: BoundRule, than: BoundRule) -> bool:
     """Whether `rule` is held at least as strictly as `than`."""
-    ranks = _RANKS[rule.rule.held], _RANKS[than.rule.held]
+    ranks = _RANKS[rule.rule.strictness], _RANKS[than.rule.strictness]
     if ranks[0] != ranks[1]:
         return ranks[0] > ranks[1]
     ours, theirs = rule.claim.dial(rule.rule), than.claim.dial(than.rule)

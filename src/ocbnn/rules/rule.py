@@ -10,8 +10,8 @@ from ocbnn.claims.settings import (
     DEFAULT_STRENGTH,
     DEFAULT_TAU,
     Form,
-    Held,
     Per,
+    Strictness,
     check_form,
     check_setting,
 )
@@ -38,7 +38,7 @@ class Rule:
     claim: AnyClaim
     where: Condition | None = None
     name: str | None = None
-    strength: float | Held = DEFAULT_STRENGTH
+    strength: float | Strictness = DEFAULT_STRENGTH
     points: int = 50
     weight: float | None = None
     tolerance: float | None = None
@@ -65,7 +65,7 @@ class Rule:
         check_form(self.form, self.strength, self.tau, self.literal)
 
     @property
-    def held(self) -> Held:
+    def strictness(self) -> Strictness:
         """How strictly the rule is held: at a price, firmly, or without exception."""
         return self.strength if isinstance(self.strength, str) else "soft"
 

@@ -16,7 +16,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from ocbnn.claims import Custom, Expect
-from ocbnn.claims.settings import Form, Held, Per, positive
+from ocbnn.claims.settings import Form, Per, Strictness, positive
 from ocbnn.core.words import shorten, suggest
 from ocbnn.errors import SettingError
 from ocbnn.language.conditions import Condition, as_condition
@@ -38,7 +38,7 @@ class Settings(TypedDict, total=False):
     """
 
     name: str | None
-    strength: float | Held
+    strength: float | Strictness
     points: int
     weight: float | None
     tolerance: float | None

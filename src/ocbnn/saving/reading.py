@@ -81,7 +81,7 @@ def read_model(
         draws=draws,
         choice=choice,
         verdict=_record(Verdict, _part(document, "verdict")),
-        held=held,
+        hard_rules=held,
         kept=kept,
         data=rows,
         given=given,

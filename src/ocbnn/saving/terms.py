@@ -42,7 +42,7 @@ def write_term(
         place = f"{place}/{_STANDARD}"
     arrays[f"{place}/points"] = term.points
     if isinstance(sampler, RefinedPoints):
-        arrays[f"{place}/found"] = sampler.found
+        arrays[f"{place}/found"] = sampler.added
         arrays[f"{place}/weight"] = term.law.weight
         if term.reach is not None:
             arrays[f"{place}/steps"] = np.asarray(term.reach.steps)

@@ -240,11 +240,11 @@ def _draws(
 
 def _held(model: FittedModel, arrays: dict[str, Any]) -> dict[str, Any] | None:
     """The record of hard rules; which draws are used becomes an array."""
-    if model.held is None:
+    if model.hard_rules is None:
         return None
     arrays["held/kept"] = np.asarray(model.kept, np.int64)
-    rules = [_fields(rule, "held_.rules") for rule in model.held.rules]
-    return {**_fields(model.held, "held_", without=("rules",)), "rules": rules}
+    rules = [_fields(rule, "held_.rules") for rule in model.hard_rules.rules]
+    return {**_fields(model.hard_rules, "held_", without=("rules",)), "rules": rules}
 
 
 def _fields(record: Any, place: str, without: Sequence[str] = ()) -> dict[str, Any]:

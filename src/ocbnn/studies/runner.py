@@ -121,10 +121,10 @@ def reproduce(
     out.mkdir(parents=True, exist_ok=True)
     request = Request(preset, seed, quick, progress, data)
     results = []
-    for one in names:
-        result = _run(_STUDIES[one], request, out / one, say)
+    for single in names:
+        result = _run(_STUDIES[single], request, out / single, say)
         results.append(result)
-        say(_line(_STUDIES[one], result))
+        say(_line(_STUDIES[single], result))
         write_index(out, _STUDIES)
     return results
 
@@ -159,8 +159,8 @@ def _run(
         }
     )
     tables = study.tables(result)
-    (folder / "table.md").write_text("\n".join(one.markdown() for one in tables))
-    (folder / "table.tex").write_text("\n".join(one.latex() for one in tables))
+    (folder / "table.md").write_text("\n".join(table.markdown() for table in tables))
+    (folder / "table.tex").write_text("\n".join(table.latex() for table in tables))
     # Last, because a folder with a result is a finished study.
     text = json.dumps(result, indent=2, allow_nan=False) + "\n"
     (folder / "result.json").write_text(text)

@@ -231,7 +231,7 @@ def _marks(rows: int) -> tuple[float, float]:
 
 def _held_inputs(viewport: Viewport) -> str:
     """The values of the inputs that are not shown, as a footnote."""
-    held = [
+    unseen = [
         (name, value)
         for place, (name, value) in enumerate(
             zip(viewport.schema.inputs, viewport.at.tolist(), strict=True)
@@ -241,9 +241,9 @@ def _held_inputs(viewport: Viewport) -> str:
     # A categorical column is one input per category, each 1 or 0.
     numeric = [
         f"{n} {spell(v, digits=4 if abs(v) < 1e4 else 12)}"
-        for n, v in held
+        for n, v in unseen
         if not ("=" in n and v in (0.0, 1.0))
     ]
-    categories = [n.replace("=", " ") for n, v in held if "=" in n and v == 1.0]
+    categories = [n.replace("=", " ") for n, v in unseen if "=" in n and v == 1.0]
     values = ", ".join([*numeric, *categories])
     return textwrap.fill(f"Others at: {literal(values)}", 110) if values else ""

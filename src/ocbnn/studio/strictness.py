@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from ocbnn.claims.settings import DEFAULT_STRENGTH, Held
+from ocbnn.claims.settings import DEFAULT_STRENGTH, Strictness
 from ocbnn.rules import BoundRule, parse_rule
 
 
@@ -19,7 +19,7 @@ def strictness_of(bound: BoundRule) -> dict[str, Any] | None:
     return {"by": dial.setting, "now": dial.now, "usual": dial.usual, "words": words}
 
 
-def with_strength(text: str, strength: float | Held) -> str:
+def with_strength(text: str, strength: float | Strictness) -> str:
     """The rule with another strength."""
     rule = parse_rule(text)
     return str(dataclasses.replace(rule, strength=strength))

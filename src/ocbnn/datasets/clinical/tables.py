@@ -126,10 +126,10 @@ def _check_columns(base: Database, table: str, path: Path) -> None:
     if not path.stat().st_size:
         raise DataError(f"{path}: the file is empty.")
     query = f"DESCRIBE SELECT * FROM {_source(base, path)}"
-    found = [row[0] for row in base.connection.execute(query).fetchall()]
-    missing = sorted(set(TABLES[table]) - {name.upper() for name in found})
+    columns = [row[0] for row in base.connection.execute(query).fetchall()]
+    missing = sorted(set(TABLES[table]) - {name.upper() for name in columns})
     if missing:
         raise DataError(
             f"{path}: no column {', '.join(missing)}. {table} needs "
-            f"{', '.join(TABLES[table])}; found {', '.join(found)}."
+            f"{', '.join(TABLES[table])}; found {', '.join(columns)}."
         )
