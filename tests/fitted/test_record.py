@@ -46,16 +46,9 @@ def test_a_record_does_not_change(fitted):
 
 
 def test_an_estimators_attributes_are_the_records(model, fitted):
-    for name in (
-        "draws",
-        "verdict",
-        "rules",
-        "target",
-        "schema",
-        "choice",
-        "hard_rules",
-    ):
+    for name in ("draws", "verdict", "rules", "target", "schema", "choice"):
         assert getattr(model, f"{name}_") is getattr(fitted, name)
+    assert model.held_ is fitted.hard_rules
     np.testing.assert_array_equal(model.noise_, fitted.predictive.noise())
     with pytest.raises(NotFittedError):
         OCBNNRegressor().report()

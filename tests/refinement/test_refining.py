@@ -67,7 +67,7 @@ def test_a_firm_rule_is_held_by_more_draws_than_it_was_as_given(firm):
     points = np.linspace(1.1, 4.0, 200)[:, None]
     held = 1 - draws_broken_at(firm.fitted_.predictive, term, points).any(axis=1).mean()
     assert held >= record.after.held
-    assert (np.asarray(term.sampler.found) >= 1.1 - 1e-6).all()
+    assert (np.asarray(term.sampler.added) >= 1.1 - 1e-6).all()
     assert record.before.added > 0
 
 
@@ -76,7 +76,7 @@ def test_a_refined_model_is_loaded_as_it_was_saved(firm, tmp_path):
     again = ocbnn.load(tmp_path / "model.ocbnn")
     assert again.refinement_ == firm.refinement_
     one, other = again.target_.rules[0], firm.target_.rules[0]
-    np.testing.assert_array_equal(one.sampler.found, other.sampler.found)
+    np.testing.assert_array_equal(one.sampler.added, other.sampler.added)
     assert float(one.law.weight) == float(other.law.weight)
     assert again.log_density_parts() == pytest.approx(firm.log_density_parts())
 
@@ -146,14 +146,14 @@ def test_found_points_cost_what_a_rules_own_do_and_take_nothing_from_them():
     )
     xs, ys = some_values(8)
     roomy = with_room(term, 4, jax.random.key(0))
-    assert (roomy.count, roomy.found) == (8, 4)
+    assert (roomy.count, roomy.added) == (8, 4)
     assert log_g(roomy, xs, ys) == pytest.approx(log_g(term, xs, ys))
     full = with_added(roomy, slice(0, 2), xs[:2], full_weight(roomy))
     np.testing.assert_allclose(full.points[4:6], xs[:2], rtol=1e-6)
     apart = log_g(term, xs[:4], ys[:4]) + log_g(term, xs[4:], ys[4:])
     assert log_g(full, xs, ys) == pytest.approx(apart, rel=1e-5)
     fresh = full.fresh(jax.random.key(1))
-    np.testing.assert_array_equal(fresh[4:], full.sampler.found)
+    np.testing.assert_array_equal(fresh[4:], full.sampler.added)
     assert full.ordinary(jax.random.key(1)).shape == (4, 2)
 
 
