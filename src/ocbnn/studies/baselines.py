@@ -72,10 +72,7 @@ def make_regressor(
     if name == "forest":
         return search(RandomForestRegressor(_TREES, random_state=seed), _FOREST)
     if name == "boosting":
-        model = HistGradientBoostingRegressor(
-            monotonic_cst=list(signs), random_state=seed
-        )
-        return search(model, _BOOSTING)
+        return search(HistGradientBoostingRegressor(**_told(signs, seed)), _BOOSTING)
     model = make_pipeline(StandardScaler(), Ridge())
     return search(model, {"ridge__alpha": np.logspace(-3, 3, 13)})
 
@@ -97,12 +94,13 @@ def make_classifier(
     if name == "forest":
         return search(RandomForestClassifier(_TREES, random_state=seed), _FOREST)
     if name == "boosting":
-        model = HistGradientBoostingClassifier(
-            monotonic_cst=list(signs), random_state=seed
-        )
-        return search(model, _BOOSTING)
+        return search(HistGradientBoostingClassifier(**_told(signs, seed)), _BOOSTING)
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     return search(model, {"logisticregression__C": np.logspace(-4, 2, 13)})
+
+
+def _told(signs: Sequence[int], seed: int) -> dict[str, Any]:
+    return {"monotonic_cst": list(signs), "random_state": seed}
 
 
 def _kernel(inputs: int) -> Kernel:
