@@ -88,7 +88,10 @@ def test_the_share_of_rows_that_agree_is_counted_by_hand():
     }
     alone = agreement(bound_rule(f"{box} y rises with a"), X[[0, 3]], y[[0, 3]])
     assert alone == {"compared": "pairs", "count": 0, "share": None}
-    # Rows outside of the region do not count.
+    # A rule about how fast is about no pair; rows outside of the region do not count.
+    assert agreement(bound_rule(f"{box} d(y, a) >= 2"), X, y)["count"] == 0
+    near = "if 0 <= a <= 1 and 0 <= b <= 9 then y rises with a"
+    assert agreement(bound_rule(near), X, y)["count"] == 1
     classes = bound_rule("if a >= 1 then y in {yes}", ("no", "yes"))
     found = agreement(classes, X, np.array([0, 1, 1, 0, 0]))
     assert found == {"compared": "rows", "count": 3, "share": 2 / 3}
@@ -161,7 +164,9 @@ def test_a_tiny_run_keeps_the_contract(monkeypatch, tmp_path):
         "count": 2002,
         "share": 1.0,
     }
-    assert any("the larger the waves" in rule for rule in result["rules"])
+    assert len(result["rules"]) == 4
+    assert result["rules"][2].startswith("cancer, large: if radius >= 18 and")
+    assert result["rules"][2].endswith("are enlarged and have dents)")
     assert sorted(path.stem for path in written.glob("*.png")) == ["cancer", "yacht"]
     page = (tmp_path / "index.html").read_text()
     assert "monotone boosting" in page

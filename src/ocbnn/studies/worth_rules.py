@@ -36,6 +36,10 @@ class Known:
     reason: str
     where: str | None = None
 
+    def __str__(self) -> str:
+        where = "" if self.where is None else f"if {self.where} then "
+        return f"{where}{self.claim} ({self.reason})"
+
 
 # Rows of each class among the fewest rows.
 _EACH = 3
@@ -66,9 +70,11 @@ KNOWN: Mapping[str, Mapping[str, Known]] = {
     },
     "diabetes": {
         "sign": Known("progression >= 0", "it is measured from zero upwards"),
-        "weight": Known("progression rises with bmi", "overweight resists insulin"),
-        "pressure": Known("progression rises with bp", "pressure harms vessels"),
-        "sugar": Known("progression rises with glucose", "sugar is what harms"),
+        "weight": Known("progression rises with bmi", "fat makes cells resist insulin"),
+        "pressure": Known("progression rises with bp", "high pressure harms vessels"),
+        "sugar": Known(
+            "progression rises with glucose", "sugar in the blood is what harms"
+        ),
     },
     "cancer": {
         "large": Known(
@@ -227,13 +233,13 @@ def agreement(
     with a pair of rows that differ in this input alone, if their outputs are in the
     claimed order. The share is None where nothing can be compared.
     """
-    agree = (
-        _pairs_agree(bound, X, y)
-        if bound.slopes
-        else bound.holds(X, y if bound.schema.is_classification else y[:, None])[
-            bound.applies(X)
-        ]
-    )
+    inside = bound.applies(X)
+    X, y = X[inside], y[inside]
+    if bound.slopes:
+        agree = _pairs_agree(bound, X, y)
+    else:
+        outputs = y if bound.schema.is_classification else y[:, None]
+        agree = bound.holds(X, outputs)
     return {
         "compared": "pairs" if bound.slopes else "rows",
         "count": len(agree),
@@ -245,6 +251,8 @@ def _pairs_agree(
     bound: BoundRule, X: np.ndarray, y: np.ndarray
 ) -> Bool[np.ndarray, " pairs"]:
     sign = direction(bound)
+    if not sign:
+        return np.array([], bool)
     ((column,),) = bound.slopes
     _, group = np.unique(np.delete(X, column, axis=1), axis=0, return_inverse=True)
     agree = [

@@ -115,7 +115,7 @@ class WorthTablesStudy(Study):
         numbers: Result = {
             "paper": {"figure": "what a rule is worth on real tables"},
             "rules": [
-                f"{table.name}, {name}: {known.claim} ({known.reason})"
+                f"{table.name}, {name}: {known}"
                 for table in tables
                 for name, known in table.known.items()
             ],
