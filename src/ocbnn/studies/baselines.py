@@ -36,6 +36,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from ocbnn.metrics import coverage, rmse
 from ocbnn.studies.base import Result
@@ -171,7 +172,11 @@ def class_scores(
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Length scales at the end of their range mean an input that does not matter."""
-    with warnings.catch_warnings():
+    """Without warnings of convergence, and on one core.
+
+    A length at the end of its range means an input that does not matter. Tables are so
+    small that threads wait for each other most of the time, for minutes on busy cores.
+    """
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
