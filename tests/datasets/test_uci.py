@@ -4,7 +4,12 @@ import pytest
 from ocbnn.datasets.uci import SPLITS, TABLES, split, uci
 from ocbnn.errors import SettingError
 
-SHAPES = {"yacht": (308, 6), "concrete": (1030, 8), "energy": (768, 8)}
+SHAPES = {
+    "yacht": (308, 6),
+    "concrete": (1030, 8),
+    "energy": (768, 8),
+    "credit": (1000, 20),
+}
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -13,7 +18,7 @@ def test_a_table_has_names_units_and_finite_numbers(name):
     assert table.X.shape == SHAPES[name]
     assert table.y.shape == SHAPES[name][:1]
     assert np.isfinite(table.X).all()
-    assert (table.y > 0).all()
+    assert table.y.min() == 0 if name == "credit" else (table.y > 0).all()
     assert set(table.units) == {*table.inputs, table.output}
     assert len(table.inputs) == table.X.shape[1]
 
@@ -26,6 +31,9 @@ def test_columns_stand_under_their_names():
     assert concrete.X[0, concrete.inputs.index("age")] == 28
     assert concrete.units["strength"] == "MPa"
     assert set(uci("energy").X[:, 4]) == {3.5, 7.0}
+    credit = uci("credit")
+    assert credit.X[0, credit.inputs.index("amount")] == 1049
+    assert credit.y.sum() == 700
 
 
 def test_resistance_never_falls_with_the_froude_number_of_a_hull():

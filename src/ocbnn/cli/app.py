@@ -91,8 +91,9 @@ def reproduce(
             help="fig1-left, fig1-right, fig2-left, fig2-right, fig3, fig4-left, "
             "fig4-right, table1 (clinical action), table2 (human motion), toys (the "
             "six synthetic figures), all (of these), uci (three tables, beside "
-            "published numbers), algorithms, worst-case (firm rules), sure (proofs) or "
-            "worth (what rules are worth, in rows)."
+            "published numbers), algorithms, worst-case (firm rules), sure (proofs), "
+            "worth-functions, worth-tables or worth (what rules are worth, in rows: on "
+            "known functions, on real tables, on both)."
         ),
     ],
     preset: Annotated[

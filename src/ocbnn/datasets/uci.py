@@ -1,4 +1,4 @@
-"""Three small regression tables of the UCI repository.
+"""Four small tables of the UCI repository: three for regression, one of classes.
 
 Every table has named columns with units, and is split at random into nine tenths for
 training and one tenth for testing.
@@ -31,7 +31,7 @@ class UciTable:
     X
         Inputs.
     y
-        Targets.
+        Targets; for classes, their codes.
     inputs
         Names of the columns of `X`.
     output
@@ -104,12 +104,41 @@ _SOURCES = {
         ),
         ("Y1", "heating_load", "kWh/m²"),
     ),
+    "credit": _Source(
+        "south_german_credit/south_german_credit.csv",
+        (
+            *_same("status"),
+            ("duration", "duration", "months"),
+            *_same("credit_history", "purpose"),
+            ("amount", "amount", "DM"),
+            *_same(
+                "savings",
+                "employment_duration",
+                "installment_rate",
+                "personal_status_sex",
+                "other_debtors",
+                "present_residence",
+                "property",
+            ),
+            ("age", "age", "years"),
+            *_same(
+                "other_installment_plans",
+                "housing",
+                "number_credits",
+                "job",
+                "people_liable",
+                "telephone",
+                "foreign_worker",
+            ),
+        ),
+        ("credit_risk", "repaid", "1"),
+    ),
 }
 TABLES = tuple(_SOURCES)
 
 
 def uci(name: str) -> UciTable:
-    """A table by name: `yacht`, `concrete` or `energy`.
+    """A table by name: `yacht`, `concrete`, `energy` or `credit`.
 
     >>> table = uci("yacht")
     >>> table.X.shape, table.output, table.inputs[-1]

@@ -22,7 +22,8 @@ from ocbnn.studies.toy_runs import ToyStudy
 from ocbnn.studies.toys import TOYS
 from ocbnn.studies.uci import UciStudy
 from ocbnn.studies.worst_case import WorstCaseStudy
-from ocbnn.studies.worth import WorthStudy
+from ocbnn.studies.worth_functions import WorthFunctionsStudy
+from ocbnn.studies.worth_tables import WorthTablesStudy
 
 _PAPER: dict[str, Study] = {
     study.name: study
@@ -40,19 +41,23 @@ _OTHERS: dict[str, Study] = {
         AlgorithmStudy(),
         WorstCaseStudy(),
         SureStudy(),
-        WorthStudy(),
+        WorthFunctionsStudy(),
+        WorthTablesStudy(),
     )
 }
 _STUDIES: dict[str, Study] = {**_PAPER, **_OTHERS}
-STUDIES = (*_STUDIES, "toys", "all")
+_GROUPS = {
+    "toys": tuple(TOYS),
+    "worth": (WorthFunctionsStudy.name, WorthTablesStudy.name),
+    "all": tuple(_PAPER),
+}
+STUDIES = (*_STUDIES, *_GROUPS)
 
 
 def names_for(name: str) -> list[str]:
     """The single studies that a name stands for."""
-    if name == "all":
-        return list(_PAPER)
-    if name == "toys":
-        return list(TOYS)
+    if name in _GROUPS:
+        return list(_GROUPS[name])
     if name in _STUDIES:
         return [name]
     raise SettingError(
@@ -79,7 +84,7 @@ def reproduce(
     Parameters
     ----------
     name
-        A study, or `toys`, or `all` for those of the paper.
+        A study, or `toys`, `worth`, or `all` for those of the paper.
     preset
         `paper` for the paper's settings, `best` for what we would advise.
     seed

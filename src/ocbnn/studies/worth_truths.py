@@ -1,4 +1,4 @@
-"""Twenty known functions that obey rules an expert would write, for the study `worth`.
+"""Twenty known functions that obey rules an expert would write, for a study.
 
 They come from physics, pharmacology, growth and economics, and have one to six inputs.
 Every rule is true everywhere in its function's box, so a rule that makes predictions

@@ -9,7 +9,8 @@ from ocbnn.inference import SVGD
 from ocbnn.rules import Schema, bind, parse_rule
 from ocbnn.studies import names_for
 from ocbnn.studies.base import Request
-from ocbnn.studies.worth import WorthStudy, rows_saved, summary_of
+from ocbnn.studies.worth import rows_saved
+from ocbnn.studies.worth_functions import WorthFunctionsStudy, summary_of
 from ocbnn.studies.worth_truths import NOISE_SHARE, TRUTHS
 
 
@@ -57,7 +58,7 @@ def test_every_function_obeys_its_rules(truth):
 def test_there_are_twenty_functions_of_one_to_six_inputs():
     assert len(TRUTHS) == 20
     assert {len(truth.inputs) for truth in TRUTHS.values()} == {1, 2, 3, 4, 5, 6}
-    assert names_for("worth") == ["worth"]
+    assert names_for("worth") == ["worth-functions", "worth-tables"]
 
 
 def test_observations_have_the_noise_that_is_stated():
@@ -101,7 +102,7 @@ def test_ratios_are_geometric_means_of_pairs():
 
 
 def test_a_tiny_run_compares_all_models_on_the_same_rows():
-    study = WorthStudy(
+    study = WorthFunctionsStudy(
         SVGD(particles=4, iterations=10), {"cooling": TRUTHS["cooling"]}, rows=(5, 9)
     )
     outcome = study.run(Request(quick=True))
@@ -112,5 +113,5 @@ def test_a_tiny_run_compares_all_models_on_the_same_rows():
     means, functions = study.tables(outcome.numbers)
     assert len(means.rows) == 6
     assert len(functions.rows) == 1
-    assert set(outcome.figures) == {"worth", "functions"}
+    assert set(outcome.figures) == {"means", "functions"}
     assert "at 5 rows" in study.line(outcome.numbers)

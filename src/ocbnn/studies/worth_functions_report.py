@@ -1,31 +1,13 @@
-"""The tables and figures of the study `worth`."""
-
-from collections.abc import Sequence
+"""The tables and figures of the study `worth-functions`."""
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ocbnn.plots import style
 from ocbnn.studies.base import Result
+from ocbnn.studies.learning_curves import draw_curve, scale_axes
 from ocbnn.studies.tables import Table, number
-
-MODELS = {
-    "bnn": "without rules",
-    "ocbnn": "rules in the prior",
-    "projection": "projection",
-}
-RULED = ("ocbnn", "projection")
-_LOOKS = {
-    "bnn": {"color": style.GREY, "linestyle": style.DASHES[1]},
-    "ocbnn": {"color": style.BLUE, "linestyle": style.DASHES[0]},
-    "projection": {"color": style.GREEN, "linestyle": style.DASHES[3]},
-}
-
-
-def rows_in_words(cell: Result) -> str:
-    """What rules are worth, with its sign, if the learning curve reaches so far."""
-    return "unknown" if cell["worth"] is None else f"{cell['worth']:+.0f}"
+from ocbnn.studies.worth import MODELS, RULED, rows_in_words
 
 
 def mean_table(result: Result) -> Table:
@@ -87,10 +69,10 @@ def mean_figure(result: Result) -> Figure:
     """Mean learning curves."""
     fig = style.figure(5.4, 3.8)
     ax = fig.add_subplot()
-    for marker, (key, label) in zip(style.MARKERS, MODELS.items(), strict=False):
+    for key, label in MODELS.items():
         errors = [result["models"][key][str(n)]["error"] for n in result["rows"]]
-        ax.plot(result["rows"], errors, marker=marker, label=label, **_LOOKS[key])
-    _scale(ax, result["rows"])
+        draw_curve(ax, key, label, result["rows"], errors)
+    scale_axes(ax, result["rows"])
     count = len(result["functions"])
     style.tidy(ax, ("rows of data", f"error / spread, mean of {count} functions"))
     style.legend(ax)
@@ -107,13 +89,10 @@ def functions_figure(result: Result) -> Figure:
     for ax in axes.flat[len(curves) :]:
         ax.set_visible(False)
     for ax, (name, curve) in zip(axes.flat, curves.items(), strict=False):
-        for marker, (key, label) in zip(style.MARKERS, MODELS.items(), strict=False):
+        for key, label in MODELS.items():
             errors = [curve[str(n)][key]["error"] for n in result["rows"]]
-            look = _LOOKS[key]
-            ax.plot(
-                result["rows"], errors, marker=marker, label=label, markersize=3, **look
-            )
-        _scale(ax, result["rows"])
+            draw_curve(ax, key, label, result["rows"], errors, markersize=3)
+        scale_axes(ax, result["rows"])
         ax.set_title(name, fontsize=style.SMALL)
         style.tidy(ax, (" ", " "))
     fig.supxlabel("rows of data", fontsize=style.TEXT)
@@ -128,10 +107,3 @@ def functions_figure(result: Result) -> Figure:
         frameon=False,
     )
     return fig
-
-
-def _scale(ax: Axes, rows: Sequence[int]) -> None:
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xticks(rows, [str(n) for n in rows])
-    ax.minorticks_off()
