@@ -13,6 +13,18 @@ def inputs(first: str, second: str, /, *more: str) -> tuple[Name, ...]: ...
 def inputs(*names: str) -> Name | tuple[Name, ...]:
     """Name inputs: one name gives one expression, several give a tuple.
 
+    Parameters
+    ----------
+    *names
+        Names of columns; they may contain spaces.
+
+    Raises
+    ------
+    RuleError
+        When there is no name, or it is not text.
+
+    Examples
+    --------
     >>> age, bp = inputs("age", "mean bp")
     >>> print(bp < 65 + age / 10)
     `mean bp` < 65 + age / 10
@@ -25,16 +37,41 @@ def outputs(name: str, /) -> Name: ...
 @overload
 def outputs(first: str, second: str, /, *more: str) -> tuple[Name, ...]: ...
 def outputs(*names: str) -> Name | tuple[Name, ...]:
-    """Name outputs: one name gives one expression, several give a tuple."""
+    """Name outputs: one name gives one expression, several give a tuple.
+
+    Parameters
+    ----------
+    *names
+        Names of columns; they may contain spaces.
+
+    Raises
+    ------
+    RuleError
+        When there is no name, or it is not text.
+    """
     return _names(names, "output")
 
 
 def derivative(output: object, *inputs: object) -> Expression:
     """The slope of an output along an input, in units of output per unit of input.
 
-    Two inputs give the second derivative: `d(y, x, x) >= 0` says that y is convex. Its
-    name in text is `d`, which is also an alias in Python.
+    Its name in text is `d`, which is also an alias in Python.
 
+    Parameters
+    ----------
+    output
+        A single output.
+    *inputs
+        The input along which it changes. Two give the second derivative:
+        `d(y, x, x) >= 0` says that y is convex.
+
+    Raises
+    ------
+    RuleError
+        When these are not an output and one or two inputs.
+
+    Examples
+    --------
     >>> strength, age = outputs("strength"), inputs("age")
     >>> print(derivative(strength, age) >= 0.1)
     d(strength, age) >= 0.1

@@ -15,11 +15,29 @@ from ocbnn.language.words import Label, as_label
 
 @dataclasses.dataclass(frozen=True)
 class Schema:
-    """Names in the order of the columns; `classes` makes the one output a label.
+    """The names of the columns, and of the classes if the output is a label.
 
-    `choices` are positions of inputs that are one choice: exactly one of each group
-    is 1, and the others are 0.
+    Parameters
+    ----------
+    inputs
+        Names of the inputs, in the order of the columns.
+    outputs
+        Names of the outputs, likewise.
+    classes
+        The labels of a single output, in the order of their numbers; None if outputs
+        are numbers.
+    choices
+        Groups of inputs that are one choice, by name or position: exactly one of each
+        group is 1, and the others are 0.
 
+    Raises
+    ------
+    RuleError
+        When names or classes are missing or occur twice, or an input of `choices` is
+        not there or in two groups.
+
+    Examples
+    --------
     >>> Schema(("age", "bp"), ("action",), ("wait", "treat")).is_classification
     True
     """
@@ -63,7 +81,18 @@ class Schema:
         return self.classes is not None
 
     def column(self, name: Name) -> Column:
-        """Find a name among the inputs and outputs."""
+        """Find a name among the inputs and outputs.
+
+        Parameters
+        ----------
+        name
+            A name, with a role if it was named by `inputs` or `outputs`.
+
+        Raises
+        ------
+        RuleError
+            When no column has the name, or its role is another.
+        """
         if name.name in self.inputs:
             column = Column("input", self.inputs.index(name.name), name.name)
         elif name.name in self.outputs:
@@ -89,7 +118,23 @@ class Schema:
         return suggest(name, self.inputs + self.outputs)
 
     def class_index(self, label: Label) -> int:
-        """Find a label among the classes, by equality or by its text."""
+        """Find a label among the classes, by equality or by its text.
+
+        Parameters
+        ----------
+        label
+            The label.
+
+        Returns
+        -------
+        int
+            Its position in `classes`.
+
+        Raises
+        ------
+        RuleError
+            When there is no such class.
+        """
         classes = self.classes or ()
         for index, candidate in enumerate(classes):
             if label == candidate and isinstance(label, bool) == isinstance(

@@ -21,16 +21,31 @@ from ocbnn.rules.rule import Rule
 def bind(rule: Rule | str, schema: Schema) -> BoundRule:
     """Resolve a rule's names in a schema, and compile its region and claim.
 
-    >>> bound = bind("if x > 0 then y <= 3", Schema(("x",), ("y",)))
-    >>> [str(atom) for (atom,) in bound.claim.terms]
-    ['3 - y < 0']
+    Parameters
+    ----------
+    rule
+        A rule, or its text.
+    schema
+        The names of the columns.
+
+    Returns
+    -------
+    BoundRule
+        The rule, which can now be checked on data.
 
     Raises
     ------
     RuleError
-        a name, a role or a class does not fit the schema.
+        When a name, a role or a class does not fit the schema, or a setting has no
+        effect on this kind of claim.
     RegionError
-        the region is empty.
+        When the region is empty.
+
+    Examples
+    --------
+    >>> bound = bind("if x > 0 then y <= 3", Schema(("x",), ("y",)))
+    >>> [str(atom) for (atom,) in bound.claim.terms]
+    ['3 - y < 0']
     """
     rule = parse_rule(rule) if isinstance(rule, str) else rule
     name = rule.name or shorten(str(rule), 60)

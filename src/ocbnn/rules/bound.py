@@ -16,7 +16,21 @@ from ocbnn.rules.rule import Rule
 
 @dataclasses.dataclass(frozen=True)
 class BoundRule:
-    """A rule whose names are columns. Hashable by value: static under `jax.jit`."""
+    """A rule whose names are columns. Hashable by value: static under `jax.jit`.
+
+    Attributes
+    ----------
+    rule
+        The rule as written.
+    schema
+        The columns.
+    name
+        What reports call it: the rule's name, or its text.
+    region
+        The inputs at which it applies.
+    claim
+        Its claim, about columns.
+    """
 
     rule: Rule
     schema: Schema
@@ -38,7 +52,13 @@ class BoundRule:
         return tuple(sorted(alongs))
 
     def mentions(self, kind: str) -> list[int]:
-        """Positions of the "input" or "output" columns that the rule mentions."""
+        """Positions of the input or output columns that the rule mentions.
+
+        Parameters
+        ----------
+        kind
+            "input" or "output".
+        """
         positions = {
             column.index
             for node in self.claim.trees
@@ -50,7 +70,13 @@ class BoundRule:
         return sorted(positions)
 
     def applies(self, X: np.ndarray) -> np.ndarray:
-        """Whether each row (n, inputs) lies in the rule's region."""
+        """Whether each row lies in the rule's region.
+
+        Parameters
+        ----------
+        X
+            Inputs (n, inputs), in the units of the rule.
+        """
         return self.region.contains(X)
 
     def holds(
@@ -58,10 +84,29 @@ class BoundRule:
     ) -> np.ndarray:
         """Whether the rule holds at each row, exactly; outside its region it holds.
 
-        `Y` is (..., n, outputs), or class indices (..., n); leading axes are kept. An
-        expectation holds within 2 sd of any mean; a custom rule holds where its `holds`
-        is true, or always without one. A rule about slopes needs the slopes named by
-        `self.slopes`, each laid out like `Y`.
+        An expectation holds within 2 sd of any mean; a custom rule holds where its
+        `holds` is true, or always without one.
+
+        Parameters
+        ----------
+        X
+            Inputs (n, inputs).
+        Y
+            Outputs (..., n, outputs), or positions of classes (..., n). For one output,
+            (n,) will do.
+        slopes
+            For a rule about slopes: the slopes named by `self.slopes`, each laid out
+            like `Y`.
+
+        Returns
+        -------
+        np.ndarray
+            True or False for each row, with the leading axes of `Y`.
+
+        Raises
+        ------
+        DataError
+            When `Y` or `slopes` have another shape, or slopes are missing.
         """
         X = np.asarray(X, dtype=np.float64)
         outside = ~self.applies(X)

@@ -37,13 +37,28 @@ def parse_rule(text: str) -> Rule:
     claim is a condition, `y ~ Normal(5 - x, 0.5)`, or a mixture of these. A name that
     is not an identifier is written in backticks.
 
-    >>> print(parse_rule("if -5 ≤ x ≤ -3 then y ~ Normal(5 - x, 0.5)"))
-    if -5 <= x <= -3 then y ~ Normal(5 - x, 0.5)
+    Parameters
+    ----------
+    text
+        `name: if CONDITION then CLAIM [setting=value, ...]`, of which all but the claim
+        may be left out.
+
+    Returns
+    -------
+    Rule
+        The rule, for a model's `rules`, which also take the text itself.
 
     Raises
     ------
     RuleSyntaxError
-        the text is not a rule; the message points at the place.
+        When the text is not a rule; the message points at the place.
+    RuleError
+        When it is not text.
+
+    Examples
+    --------
+    >>> print(parse_rule("if -5 ≤ x ≤ -3 then y ~ Normal(5 - x, 0.5)"))
+    if -5 <= x <= -3 then y ~ Normal(5 - x, 0.5)
     """
     if not isinstance(text, str):
         raise RuleError(

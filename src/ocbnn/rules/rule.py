@@ -33,6 +33,56 @@ class Rule:
 
     `parse_rule(str(rule))` is an equal rule, except for custom claims and a user's own
     sampler, which have no text.
+
+    Parameters
+    ----------
+    claim
+        What the rule says of the outputs: a condition, an expectation or a custom
+        claim.
+    where
+        The region, a condition on inputs; None for all inputs.
+    name
+        What reports call the rule; by default, its text.
+    strength
+        How strictly the rule is enforced. "soft": by a finite penalty; "firm": refined
+        until draws keep it; "hard": without exception. A number is the price γ of a
+        violation, for the paper's indicator.
+    points
+        The number of inputs at which the density evaluates the rule.
+    weight
+        How often the rule counts in total. By default as often as it has points, and
+        once for a class rule.
+    tolerance
+        Roughly how far outputs may be beyond the edge, in the units that are compared
+        (logits for classes): the standard deviation of the penalty. By default 3 % of
+        the spread of what is compared.
+    form
+        "distance", a penalty that grows with the distance from the edge, or
+        "indicator", the paper's density for forbidden outputs. By default "distance",
+        unless another setting is for the indicator.
+    allowed
+        Dirichlet α of the allowed classes.
+    forbidden
+        Dirichlet α of all other classes.
+    per
+        With several means: whether a function chooses one at each "point", or once for
+        the whole "region".
+    tau
+        How steep the indicator is: (τ0, τ1).
+    literal
+        Whether the indicator is the one that the paper prints, without its ¼.
+    sampler
+        Where the points lie. "box": evenly spread in a bounded region; "like-data":
+        rows of the data, moved into the region; an array: these points, one per row; a
+        function `(key, count)`: those that it returns. By default, "box".
+
+    Raises
+    ------
+    RuleError
+        When the claim or the region is not a condition, or the name cannot be read
+        back.
+    SettingError
+        When a setting lies outside its range.
     """
 
     claim: AnyClaim

@@ -25,17 +25,7 @@ from ocbnn.rules.rule import Rule, Sampler
 
 
 class Settings(TypedDict, total=False):
-    """How a rule is held; every verb takes these.
-
-    `strength` is "soft", "firm" (weight and points are chosen so that functions keep
-    the rule) or "hard" (no exception is possible); `tolerance` is roughly how far
-    outputs may be beyond the edge, in the units that are compared; `points` is the
-    number of inputs at which the rule is evaluated, and `weight` how often it counts in
-    total (by default, once per point; for a class rule, once); `allowed` and
-    `forbidden` are Dirichlet α; `sampler` draws the points. `form="indicator"` is the
-    paper's density for forbidden outputs: a number for `strength` is its γ, `tau` the
-    soft indicator's (τ0, τ1), and `literal` drops its ¼.
-    """
+    """How a rule is enforced; every verb takes these, and `Rule` explains them."""
 
     name: str | None
     strength: float | Strictness
@@ -52,13 +42,66 @@ class Settings(TypedDict, total=False):
 
 
 def require(claim: object, where: object = None, **settings: Unpack[Settings]) -> Rule:
-    """Say that outputs satisfy `claim` at every input in `where`, or everywhere."""
+    """Say that outputs satisfy `claim` at every input in `where`, or everywhere.
+
+    Parameters
+    ----------
+    claim
+        A condition on outputs, which may compare them with inputs: `y >= x`.
+    where
+        The region, a condition on inputs; all inputs when left out.
+    **settings
+        How the rule is enforced, as in `strength="firm"` or `points=100`: the
+        parameters of `Rule` from `name` on.
+
+    Returns
+    -------
+    Rule
+        The rule, for a model's `rules`.
+
+    Raises
+    ------
+    RuleError
+        When `claim` or `where` is not a condition.
+    SettingError
+        When a setting does not exist, or lies outside its range.
+
+    Examples
+    --------
+    >>> from ocbnn.rules import inputs, outputs
+    >>> x, y = inputs("x"), outputs("y")
+    >>> print(require(y > 0, where=x <= 1, strength="firm"))
+    if x <= 1 then y > 0 [strength=firm]
+    """
     condition = as_condition(claim, "require")
     return Rule(condition, _region(where), **_checked(settings))
 
 
 def forbid(claim: object, where: object = None, **settings: Unpack[Settings]) -> Rule:
-    """Say that outputs never satisfy `claim` at an input in `where`, or anywhere."""
+    """Say that outputs never satisfy `claim` at an input in `where`, or anywhere.
+
+    Parameters
+    ----------
+    claim
+        The forbidden condition on outputs, such as `y.between(-5, 3)`.
+    where
+        The region, a condition on inputs; all inputs when left out.
+    **settings
+        How the rule is enforced, as in `strength="firm"` or `points=100`: the
+        parameters of `Rule` from `name` on.
+
+    Returns
+    -------
+    Rule
+        The rule, which requires the opposite of `claim`.
+
+    Raises
+    ------
+    RuleError
+        When `claim` or `where` is not a condition.
+    SettingError
+        When a setting does not exist, or lies outside its range.
+    """
     condition = as_condition(claim, "forbid")
     return Rule(~condition, _region(where), **_checked(settings))
 
@@ -74,9 +117,33 @@ def expect(
 ) -> Rule:
     """Say that an expression of outputs lies around `mean`, or one of several.
 
-    `mean` is a number, an expression of inputs, or a list of these (a mixture); `sd`
-    and `weights` then have one value per mean, or one `sd` for all. `per="region"`
-    lets a function follow one mean throughout the region, not choose at each point.
+    Parameters
+    ----------
+    target
+        An output, or an expression of outputs.
+    mean
+        Its expected value: a number, an expression of inputs, or a list of these, of
+        which one is true (a mixture).
+    sd
+        Standard deviation around the mean, in the units of `target`: one for all means,
+        or a list with one for each.
+    weights
+        The shares of several means, equal when left out; they need not add up to one.
+        How often the whole rule counts is the setting `weight`.
+    where
+        The region, a condition on inputs; all inputs when left out.
+    **settings
+        How the rule is enforced, as in `strength="firm"` or `points=100`: the
+        parameters of `Rule` from `name` on. `per="region"` lets a function follow one
+        mean throughout the region, where it would otherwise choose at each point.
+
+    Raises
+    ------
+    RuleError
+        When the means, standard deviations and weights do not match, or `where` is not
+        a condition.
+    SettingError
+        When a number is not above zero, or a setting does not exist.
     """
     means = _several(mean) or [mean]
     sds = _several(sd) or [sd] * len(means)
@@ -99,17 +166,33 @@ def custom(
 ) -> Rule:
     """Add your own differentiable `log_g(xs, ys)`, possibly improper.
 
-    It gets all points of the region at once, `xs` (points, inputs) and `ys`
-    (points, outputs), as JAX arrays in your units, and returns a scalar to be added to
-    the log density. Points of your own (`sampler=array`) come in the order they were
-    given. With a parameter called `function` it is also given the function itself,
-    which maps one input to its outputs: for slopes, sums and values elsewhere.
-
-    `holds(xs, ys)`, in NumPy, says for each point whether the outputs keep the rule;
-    with it, `check_rules` can tell how often they do.
-
     The rule prints as `custom(name of the function)`, for reading only: a function is
     not text, so it does not parse back.
+
+    Parameters
+    ----------
+    log_g
+        A function of all points of the region at once: `xs` (points, inputs) and `ys`
+        (points, outputs), as JAX arrays in your units. It returns a scalar to be added
+        to the log density. If it has a parameter called `function`, it is also given
+        the function itself, which maps one input to its outputs: for slopes, sums and
+        values elsewhere.
+    where
+        The region, a condition on inputs; all inputs when left out.
+    holds
+        A function `holds(xs, ys)` of NumPy arrays that says for each point whether the
+        outputs keep the rule. Without it, the rule cannot be checked.
+    **settings
+        How the rule is enforced, as in `strength="firm"` or `points=100`: the
+        parameters of `Rule` from `name` on. Points of your own (`sampler=array`) come
+        in the order they were given.
+
+    Raises
+    ------
+    RuleError
+        When `log_g` or `holds` is not a function, or `where` is not a condition.
+    SettingError
+        When a setting does not exist, or lies outside its range.
     """
     return Rule(Custom(log_g, holds), _region(where), **_checked(settings))
 
