@@ -66,6 +66,23 @@ def log_density_parts(model: FittedModel, draws: int = 200) -> dict[str, float]:
     """The mean share of weights, each rule and the data in the log density.
 
     Rules of a projection are no terms of the density, and have no share.
+
+    Parameters
+    ----------
+    model
+        A fitted model.
+    draws
+        How many draws to average over, at most.
+
+    Returns
+    -------
+    dict[str, float]
+        The shares by name: "weights", "rule 'NAME'" for each rule, and "data".
+
+    Raises
+    ------
+    DataError
+        When the model was saved without its data, or rows were read from a file.
     """
     model.need_all_rows("log_density_parts")
     shares = log_parts(model.target, model.draws.thinned(draws))

@@ -69,10 +69,17 @@ def certify(
         elsewhere, False for neither. Ctrl-C stops; results until then are
         returned, and the rest counts as undecided.
 
+    Returns
+    -------
+    Certificate
+        What was proved of each rule: print it, or `save` it with its proofs.
+
     Raises
     ------
     CertificateError
         When the network or the rule cannot be bounded.
+    SettingError
+        When an argument lies outside its range.
     """
     fitted = fitted_of(model)
     return prove(

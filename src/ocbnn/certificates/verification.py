@@ -54,6 +54,11 @@ def verify(certificate: Any, model: Any, *, at: Any = None) -> Certificate:
     at
         The rows that it is about, to check that it is about exactly these.
 
+    Returns
+    -------
+    Certificate
+        The certificate, read from its file if a path was given.
+
     Raises
     ------
     CertificateError

@@ -271,6 +271,14 @@ class BaseOCBNN(FittedEstimator):
     def sample_functions(self, X: Any, count: int = 100) -> np.ndarray:
         """Functions drawn from the posterior, at the rows of `X`.
 
+        Parameters
+        ----------
+        X
+            Rows of inputs, an array or a data frame with the columns of the fit.
+        count
+            How many functions, evenly chosen from the draws; all of them if there are
+            fewer.
+
         Returns
         -------
         np.ndarray

@@ -24,9 +24,63 @@ from ocbnn.rules import BoundRule, Schema
 class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
     """A Bayesian neural network for classes that obeys rules.
 
-    Rules say which classes are allowed where: `"if mean_bp < 65 then action in
-    {treat}"`. Without names, inputs are `x` (or `x0`, `x1`, …) and the class is `y`.
-    The settings are those of `OCBNNRegressor`, without noise.
+    Rules say which classes are allowed where:
+    `"if mean_bp < 65 then action in {treat}"`.
+
+    Parameters
+    ----------
+    rules
+        Rules as objects or text, one or a list. Names are the columns of a data frame;
+        without names, inputs are `x` (or `x0`, `x1`, …) and the class is `y`.
+    rules_by
+        How rules are enforced. `prior`: they are multiplied into the prior, as in the
+        paper. `projection`: draws are made without them, and each is then moved to the
+        nearest function that obeys; `projection_` says how far.
+    inputs
+        Names of the columns of `X`, for arrays that have none.
+    outputs
+        The name of `y`.
+    choices
+        Groups of inputs, by name or position, of which exactly one is 1: the values of
+        a category, `[["clinic=east", "clinic=north"]]`. Points of rules, searches and
+        proofs then have exactly one of them.
+    hidden
+        Units of each hidden layer.
+    activation
+        `rbf`, `tanh`, `relu`, `silu` or another known name.
+    network
+        Your own network, or any Equinox module, instead of an MLP.
+    weight_prior
+        `fan-in`, `isotropic` (the paper's), `student-t` (heavy tails), or `learned`: a
+        scale for each layer and a relevance for each input. Objects say more:
+        `LayerScales(...)`, `StudentT(...)`, `LearnedScales(...)`, or a `Prior` of your
+        own.
+    weight_scale
+        The prior's standard deviation or scale; for learned scales, their median. It
+        multiplies the scales of an object.
+    standardize
+        Work on standardised columns. Rules stay in your units.
+    scales
+        Origin and step of some inputs, used instead of mean and spread:
+        `{"mean_bp": (65, 1)}`. Functions can change sharply within a few steps of the
+        origin; use it where a rule begins at a threshold of an input and data are close
+        to it.
+    inference
+        "auto", the name of an algorithm ("nuts", "smc", "svgd" and others), or a plan
+        with settings. What "auto" chose, and why, is in `choice_`.
+    batch_size
+        Rows per step, for algorithms that take batches (`svgd` and others); by default
+        all rows, or 512 if they are in a file.
+    random_state
+        The seed.
+    progress
+        True, False, or `auto`: a bar on a terminal.
+    checkpoint
+        A folder to save the run in. After a crash or Ctrl-C, the same fit with the same
+        folder continues from there and ends with the same draws.
+    devices
+        How many of JAX's devices to use, or which: a number, "all", "cpu", "gpu", or a
+        list. Draws and predictions are the same within rounding.
 
     Attributes
     ----------
@@ -36,8 +90,21 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
         The posterior draws.
     verdict_
         Whether the draws can be trusted, in words.
+    choice_
+        The plan, and why it was chosen.
+    rules_
+        The rules, bound to columns.
+    schema_
+        The names of columns and classes.
+    target_
+        The log density of the draws.
+    refinement_
+        The record of a refinement; None if there was none.
+    projection_
+        The record of a projection onto the rules; None if there was none.
     held_
-        The effect of rules of `strength="hard"` on the draws; None without such rules.
+        The effect of rules of `strength="hard"`: how many draws keep them, and their
+        effective sample size. None without such rules.
     relevance_
         How much each input matters, with intervals; None unless the weight prior is
         learned.
@@ -62,9 +129,41 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
     ) -> "OCBNNClassifier":
         """Draw from the posterior given data and rules.
 
-        A memory-mapped `X` is read in batches, and firm rules are refined, as by
-        `OCBNNRegressor`. Hard rules are not refined: classes that they forbid are
-        masked.
+        If `X` is a memory-mapped file, as from `np.load(path, mmap_mode="r")`, and
+        `inference` takes batches, rows are read when needed: see docs/scaling.md.
+
+        Parameters
+        ----------
+        X
+            Inputs (rows, inputs), an array or a data frame.
+        y
+            The class of each row: labels of any kind, at least two different ones.
+        refine
+            Search for inputs at which draws violate rules, and fit again with the rules
+            evaluated there: True, a number of rounds, or a `Refinement`. By default,
+            rules with `strength="firm"` are refined; False refines none. Hard rules
+            need none: classes that they forbid are masked. `refinement_` says what was
+            done. With `rules_by="projection"` it says how often draws are searched and
+            moved.
+        row_names
+            Names of the rows in reports and errors. By default, a data frame's index,
+            or numbers counted from 0.
+
+        Returns
+        -------
+        OCBNNClassifier
+            The estimator itself.
+
+        Raises
+        ------
+        RuleError
+            When a rule makes no sense, or does not fit the columns.
+        DataError
+            When `y` has one class only, or rows violate a hard rule.
+        SettingError
+            When a setting lies outside its range, or does not fit the others.
+        InferenceError
+            When the log density is not finite, or too few draws keep the hard rules.
         """
         names = names_of_rows(row_names, X)
         stream = self._begin(X, y, classes=True)
@@ -86,6 +185,16 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
 
         Zero where a hard rule forbids a class; classes that a firm rule forbids keep
         the probability that the draws give them.
+
+        Parameters
+        ----------
+        X
+            Rows of inputs, an array or a data frame with the columns of the fit.
+
+        Returns
+        -------
+        np.ndarray
+            An array of (rows, classes), with one column for each entry of `classes_`.
         """
         X = self._checked(X)
         return self.fitted_.answering.probabilities(X)
@@ -95,6 +204,16 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
 
         Although each draw keeps a firm rule, their mean probability may be largest for
         a class that it forbids. That class is not predicted.
+
+        Parameters
+        ----------
+        X
+            Rows of inputs, an array or a data frame with the columns of the fit.
+
+        Returns
+        -------
+        np.ndarray
+            A label for each row.
         """
         X = self._checked(X)
         return self.classes_[self.fitted_.rule_prediction(X)]
@@ -109,20 +228,47 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
         along
             Two inputs, by name or position; by default, the first two. Other inputs
             are held at their medians.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        SettingError
+            When there is no such input or output.
+        DataError
+            When the model was saved without its data.
         """
         return plot_classes(self._record(), ax, along)
 
     def sample_prior(self, X: Any, y: Any, count: int = 100) -> np.ndarray:
         """Class probabilities of functions drawn from the constrained prior.
 
-        `X` and `y` only give the names of columns and classes. With
-        `rules_by="projection"`, they are functions drawn without rules, each moved to
-        the nearest that obeys.
+        They show what rules imply without data. With `rules_by="projection"`, they are
+        functions drawn without rules, each moved to the nearest that obeys. The
+        estimator need not be fitted, and does not change.
+
+        Parameters
+        ----------
+        X
+            Rows of inputs. They also give the names of the columns, and their units if
+            columns are standardised.
+        y
+            Labels, for the names of the classes only.
+        count
+            How many functions, at most.
 
         Returns
         -------
         np.ndarray
             An array of (draws, rows, classes).
+
+        Raises
+        ------
+        DataError
+            When `y` has one class only.
         """
         # On a copy, because this must not change a fitted model.
         copy = self._copy()

@@ -102,13 +102,32 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
     # Diagnostics.
 
     def judge_at(self, X: Any) -> Verdict:
-        """Judge the draws by the function's values at the rows of `X`."""
+        """Judge the draws by the function's values at the rows of `X`.
+
+        `verdict_` judges them at rows of the training data and points of the rules.
+
+        Parameters
+        ----------
+        X
+            Rows of inputs, such as those whose predictions matter most.
+
+        Returns
+        -------
+        Verdict
+            Whether the draws can be trusted there: a status, and sentences that say
+            why.
+        """
         return self._record().judge_at(np.asarray(X, float))
 
     def report(self) -> Report:
         """A report of the fit: whether and where to trust it, and what to do next.
 
         Print it, or call its `to_dict()`.
+
+        Raises
+        ------
+        DataError
+            When the model was saved without its data.
         """
         return make_report(self._record())
 
@@ -120,7 +139,7 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         output: Any = None,
         at: Any = None,
     ) -> Any:
-        """Plot diagnostics of the draws; returns a Matplotlib figure.
+        """Plot diagnostics of the draws.
 
         Parameters
         ----------
@@ -135,6 +154,18 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
             One row of inputs: for `trace`, the input to show (by default, where chains
             disagree most); for `mixing`, values of the other inputs (by default, their
             medians).
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Raises
+        ------
+        SettingError
+            When there is no such picture of these draws, or no such input or output.
+        DataError
+            When the model was saved without its data.
         """
         return plot_diagnostics(self._record(), kind, along, output, at)
 
@@ -147,6 +178,11 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         ----------
         ax
             Matplotlib axes; by default, new ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
 
         Raises
         ------
@@ -167,6 +203,13 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
             reference inputs.
         weights
             Whether to include the network's weights.
+
+        Raises
+        ------
+        MissingPackageError
+            When ArviZ is not installed.
+        DataError
+            When the model was saved without its data.
         """
         rows = None if X is None else self._checked(X)
         return to_arviz(self._record(), rows, weights=weights)
@@ -192,6 +235,19 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
             Rules to check instead of the model's own, whether it was fitted with
             them or not: text or rules, one or a list, or another fitted model, for
             its rules.
+
+        Returns
+        -------
+        list[RuleCheck]
+            For each rule, among other things, the share of (draw, point) pairs that
+            violate it: `violation`.
+
+        Raises
+        ------
+        RuleError
+            When a rule cannot be checked, or does not fit these columns.
+        SettingError
+            When the other model has other columns.
         """
         fitted = self._record()
         rows = None if X is None else self._checked(X)
@@ -203,6 +259,21 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         """The mean share of weights, each rule and the data in the log density.
 
         Rules of a projection are no terms of the density, and have no share.
+
+        Parameters
+        ----------
+        draws
+            How many draws to average over, at most.
+
+        Returns
+        -------
+        dict[str, float]
+            The shares by name: "weights", "rule 'NAME'" for each rule, and "data".
+
+        Raises
+        ------
+        DataError
+            When the model was saved without its data, or rows were read from a file.
         """
         return log_density_parts(self._record(), draws)
 
@@ -220,6 +291,21 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
             would be unreliable.
         evidence
             Estimate each rule's Bayes factor: True, or an `SMC` plan.
+
+        Returns
+        -------
+        ConflictReport
+            Print it, or call its `to_dict()`.
+
+        Raises
+        ------
+        RuleError
+            When an additional rule makes no sense, or does not fit these columns.
+        DataError
+            When the model was saved without its data, or rows were read from a file.
+        SettingError
+            When an additional rule has the name of one of the model's, or Bayes factors
+            are asked for after a projection.
         """
         options = {"refit": refit, "evidence": evidence, "progress": self.progress}
         return conflicts(self._record(), extra, **options)
@@ -240,6 +326,18 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
             True fits again for each rule, False never. By default, the model is
             fitted again where weights cannot be trusted, as long as all second fits
             together take no more than two minutes.
+
+        Returns
+        -------
+        Explanations
+            One explanation for each rule: print them, or call `to_dict()`.
+
+        Raises
+        ------
+        SettingError
+            When the model has no rule of this name.
+        DataError
+            When the model was saved without its data, or rows were read from a file.
         """
         return explain(self._record(), rule, refit=refit, progress=self.progress)
 
@@ -256,7 +354,44 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
     ) -> Certificate:
         """Prove for each posterior draw that it keeps a rule at every input.
 
-        The arguments are those of `ocbnn.certify`.
+        A draw is a network with known weights, so its outputs over a box of inputs can
+        be bounded. Ctrl-C stops; results until then are returned, and the rest counts
+        as undecided.
+
+        Parameters
+        ----------
+        rule
+            The rule's name, or a rule that the model was not fitted with, as an object
+            or text; every rule of the model when left out.
+        at
+            Rows of inputs. The rule is then examined around each, not everywhere.
+        tolerance
+            How far from a row an input may lie, in its own units: a number for all
+            inputs, or one for each by name (others stay exactly as they are).
+        within
+            Bounds of inputs, `{"age": (0, 120)}`. Inputs that the rule leaves unbounded
+            are examined over the range of the training data when left out; bounds on
+            others restrict the region.
+        draws
+            The largest number of draws, evenly chosen, or "all". If the 200 of the
+            default all keep a rule, and are worth as many independent ones, a new draw
+            does with a probability of 98.5 % or more.
+        boxes
+            The largest number of boxes for each draw and place.
+        confidence
+            Confidence of the statement about other draws.
+
+        Returns
+        -------
+        Certificate
+            What was proved of each rule: print it, or `save` it with its proofs.
+
+        Raises
+        ------
+        CertificateError
+            When the network or the rule cannot be bounded.
+        SettingError
+            When an argument lies outside its range.
         """
         return certify(
             self._record(),
@@ -284,6 +419,13 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         -------
         Any
             The estimator, with new draws. `refinement_` says what was done.
+
+        Raises
+        ------
+        SettingError
+            When there is no rule to refine, or draws were projected onto the rules.
+        DataError
+            When the model was saved without its data, or rows were read from a file.
         """
         self.fitted_ = refine_fitted(self._record(), refine, progress=self.progress)
         return self

@@ -32,6 +32,11 @@ def load(path: Any, **settings: Any) -> Any:
     **settings
         Settings that were left out when it was saved, such as `network=...`.
 
+    Returns
+    -------
+    Any
+        A fitted `OCBNNRegressor` or `OCBNNClassifier`, as it was saved.
+
     Raises
     ------
     StorageError

@@ -113,8 +113,12 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         The posterior draws.
     verdict_
         Whether the draws can be trusted, in words.
+    choice_
+        The plan, and why it was chosen.
     rules_
         The rules, bound to columns.
+    schema_
+        The names of the columns.
     target_
         The log density of the draws.
     refinement_
@@ -163,9 +167,9 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         Parameters
         ----------
         X
-            Inputs.
+            Inputs (rows, inputs), an array or a data frame.
         y
-            Outputs.
+            Observed outputs (rows,), or (rows, outputs) for several.
         refine
             Search for inputs at which draws violate rules, and fit again with the
             rules evaluated there: True, a number of rounds, or a `Refinement`. By
@@ -175,6 +179,22 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         row_names
             Names of the rows in reports and errors. By default, a data frame's index,
             or numbers counted from 0.
+
+        Returns
+        -------
+        OCBNNRegressor
+            The estimator itself.
+
+        Raises
+        ------
+        RuleError
+            When a rule makes no sense, or does not fit the columns.
+        DataError
+            When a column cannot be learned from, or rows violate a hard rule.
+        SettingError
+            When a setting lies outside its range, or does not fit the others.
+        InferenceError
+            When the log density is not finite, or too few draws keep the hard rules.
         """
         names = names_of_rows(row_names, X)
         stream = self._begin(X, y, classes=False)
@@ -209,6 +229,19 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         if that is forbidden, the mean of the likeliest allowed part. Where the mean
         violates a firm rule, the prediction is the mean of the draws that keep it, on
         the side where most of them are.
+
+        Parameters
+        ----------
+        X
+            Rows of inputs, an array or a data frame with the columns of the fit.
+        return_std
+            Whether to return the standard deviations, too.
+
+        Returns
+        -------
+        np.ndarray
+            The predictions, shaped like `y` of the fit; with `return_std`, a pair of
+            predictions and standard deviations.
         """
         X = self._checked(X)
         mean, sd = self.fitted_.answering.mean_and_sd(X)
@@ -218,16 +251,26 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
     def predict_interval(
         self, X: Any, level: float = 0.95, *, observation: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper ends of a central interval.
+        """A central interval, of new observations or of the function.
 
         Parameters
         ----------
         X
-            Inputs.
+            Rows of inputs, an array or a data frame with the columns of the fit.
         level
             The share of probability inside.
         observation
             Whether the interval is for a new observation, or for the function itself.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            The lower and the upper ends, each shaped like `y` of the fit.
+
+        Raises
+        ------
+        SettingError
+            When `level` does not lie between 0 and 1.
         """
         _check_level(level)
         X = self._checked(X)
@@ -245,14 +288,20 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         Parameters
         ----------
         X
-            Inputs.
+            Rows of inputs, an array or a data frame with the columns of the fit.
         level
             The share of probability inside the interval.
 
         Returns
         -------
         Summary
-            A named tuple of `mean`, `sd`, `lower` and `upper`.
+            A named tuple of `mean`, `sd`, `lower` and `upper`, each shaped like `y` of
+            the fit.
+
+        Raises
+        ------
+        SettingError
+            When `level` does not lie between 0 and 1.
         """
         _check_level(level)
         X = self._checked(X)
@@ -262,6 +311,14 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
 
     def sample_noise(self, X: Any, count: int = 100) -> np.ndarray:
         """The noise around functions drawn from the posterior, at the rows of `X`.
+
+        Parameters
+        ----------
+        X
+            Rows of inputs, an array or a data frame with the columns of the fit.
+        count
+            How many functions, evenly chosen from the draws; all of them if there are
+            fewer.
 
         Returns
         -------
@@ -278,8 +335,8 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         Parameters
         ----------
         X
-            Inputs.
-        along
+            Rows of inputs, an array or a data frame with the columns of the fit.
+        *along
             The input's name or position; two of them for the second derivative.
         count
             The number of functions, which are those of `sample_functions`.
@@ -288,6 +345,11 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         -------
         np.ndarray
             An array as `sample_functions` gives, in units of output per unit of input.
+
+        Raises
+        ------
+        SettingError
+            When `along` is not one input or two of the model's.
         """
         if not 1 <= len(along) <= 2:
             raise SettingError(
@@ -316,16 +378,44 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
             The output's name or position; by default, the first.
         shown
             The number of single functions to draw as well.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        SettingError
+            When there is no such input or output.
+        DataError
+            When the model was saved without its data.
         """
         return plot_functions(self._record(), ax, along, output, shown)
 
     def sample_prior(self, X: Any, y: Any = None, count: int = 100) -> np.ndarray:
         """Functions drawn from the constrained prior, at the rows of `X`.
 
-        They show what rules imply without data. `X` gives the columns' names; `X` and
-        `y` only set the units if columns are standardised. With
-        `rules_by="projection"`, they are draws from the prior without rules, each moved
-        to the nearest function that obeys.
+        They show what rules imply without data. With `rules_by="projection"`, they are
+        draws from the prior without rules, each moved to the nearest function that
+        obeys. The estimator need not be fitted, and does not change.
+
+        Parameters
+        ----------
+        X
+            Rows of inputs. They also give the names of the columns, and their units if
+            columns are standardised.
+        y
+            Outputs at these rows, for the names and units of the outputs only. Left
+            out, there is one output of order one, called `y` unless `outputs` says
+            otherwise.
+        count
+            How many functions, at most.
+
+        Returns
+        -------
+        np.ndarray
+            An array of (draws, rows) for one output, else (draws, rows, outputs).
         """
         outputs = np.zeros(len(X)) if y is None else y
         # On a copy, because this must not change a fitted model.
