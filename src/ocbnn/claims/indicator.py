@@ -15,9 +15,22 @@ def soft_indicator(
 
     One where `z` is far below zero, a quarter at zero, and nothing far above it. The
     steep factor decides, the flat one keeps a slope for functions deep inside a
-    forbidden region. The paper prints the product without the quarter, which ranges
-    to four; its authors' code has it. `literal=True` gives the printed form.
+    forbidden region.
 
+    Parameters
+    ----------
+    z
+        The numbers.
+    tau0
+        Steepness of the steep factor.
+    tau1
+        Steepness of the flat factor.
+    literal
+        Whether to leave out the quarter, as the paper prints it; the values then range
+        to four. Its authors' code has the quarter.
+
+    Examples
+    --------
     >>> float(soft_indicator(jnp.array(-3.0))), float(soft_indicator(jnp.array(0.0)))
     (0.999..., 0.25)
     """

@@ -40,6 +40,11 @@ def leave_one_out(
     scored
         The log likelihood under the functions that predict, if these are not the
         draws but follow from them, as after a projection. Left out, they are the draws.
+
+    Returns
+    -------
+    LeaveOneOut
+        For each row, its log predictive density and the Pareto k of its weights.
     """
     base = np.zeros(len(log_likelihood)) if log_weights is None else log_weights
     predicting = log_likelihood if scored is None else scored

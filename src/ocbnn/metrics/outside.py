@@ -20,12 +20,14 @@ def mass_outside(
     values
         Every draw's function at every row.
     noise
-        Every draw's noise, per row or one for all rows.
+        Every draw's standard deviations, for each row or one for all rows.
     box
         The least and the greatest allowed value of each output.
     limits
         Limits of all observations; None without any.
 
+    Examples
+    --------
     >>> values, noise = np.zeros((1, 1, 1)), np.ones((1, 1, 1))
     >>> mass_outside(values, noise, (np.array([0.0]), np.array([np.inf])))
     array([0.5])

@@ -44,6 +44,13 @@ class Smoothed(NamedTuple):
 def smooth(log_weights: LogWeights) -> Smoothed:
     """Smooth the largest of unnormalised log weights.
 
+    Parameters
+    ----------
+    log_weights
+        The logarithm of each draw's weight, up to a constant.
+
+    Examples
+    --------
     >>> round(smooth(np.zeros(100)).ess)
     100
     """

@@ -108,6 +108,11 @@ def check_rule(
         Every draw's slopes at `xs`, for a rule about slopes.
     predicted_slopes
         The prediction's slopes at `X`.
+
+    Returns
+    -------
+    RuleCheck
+        The shares of draws, points and rows that violate it.
     """
     violations = broken_at(bound, xs, values, slopes)
     worst = None

@@ -15,6 +15,15 @@ def rmse(
 ) -> float:
     """Root of the mean squared error, over rows and outputs together.
 
+    Parameters
+    ----------
+    prediction
+        Predictions, in any units.
+    truth
+        What was observed, in the same units and shape.
+
+    Examples
+    --------
     >>> rmse(np.array([1.0, 2.0]), np.array([1.0, 4.0]))
     1.414...
     """
@@ -29,8 +38,22 @@ def mean_log_likelihood(
 ) -> float:
     """Mean log density of the truth under the mixture of all draws' normals.
 
-    `noise` has one row for each of the truth, or one for all. With `limits`, the
-    normals are truncated there, as by `truncate=True`.
+    Parameters
+    ----------
+    values
+        Every draw's function at every row.
+    noise
+        Every draw's standard deviations, for each row or one for all rows.
+    truth
+        What was observed.
+    limits
+        Lower and upper limits at which the normals are truncated, as by
+        `truncate=True`; None without any.
+
+    Returns
+    -------
+    float
+        The mean over rows, in nats. Outputs of a row are added up.
     """
     gap = (truth[None] - values) / noise
     logs = -0.5 * gap**2 - np.log(noise) - 0.5 * np.log(2 * np.pi)
@@ -41,5 +64,15 @@ def mean_log_likelihood(
 
 
 def coverage(low: Table, high: Table, truth: Table) -> float:
-    """Share of observations inside their interval."""
+    """Share of observations inside their interval, over rows and outputs together.
+
+    Parameters
+    ----------
+    low
+        Lower ends of the intervals.
+    high
+        Upper ends.
+    truth
+        What was observed.
+    """
     return float(np.mean((truth >= low) & (truth <= high)))

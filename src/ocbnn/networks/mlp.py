@@ -34,8 +34,28 @@ class Layer(NamedTuple):
 
 
 class MLP(LinearNetwork):
-    """`hidden` layers of units between `inputs` and `outputs`.
+    """A fully connected network, linear after the last hidden layer.
 
+    Parameters
+    ----------
+    inputs
+        The number of inputs.
+    hidden
+        Units of each hidden layer, from the inputs to the outputs: `(50,)` or `50`.
+        Without any, `()`, the function is linear.
+    outputs
+        The number of outputs.
+    activation
+        `rbf` (exp(-x²), the paper's), `tanh`, `relu`, `silu`, `gelu`, `softplus`,
+        `sigmoid`, `elu` or `sin`.
+
+    Raises
+    ------
+    SettingError
+        When there is no such activation, or `hidden` are no sizes of layers.
+
+    Examples
+    --------
     >>> network = MLP(1, (10,), 1, activation="rbf")
     >>> [layer.weight.shape for layer in network.shapes()]
     [(1, 10), (10, 1)]

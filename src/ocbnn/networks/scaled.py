@@ -35,6 +35,20 @@ class ScaledNetwork(LinearNetwork):
     Only for an `MLP` is it known which weights an input feeds, so other networks have
     no relevances.
 
+    Parameters
+    ----------
+    inner
+        The network whose weights are scaled.
+    hyper
+        The priors of the scales.
+
+    Raises
+    ------
+    SettingError
+        When `hyper` has scales for another number of layers.
+
+    Examples
+    --------
     >>> network = ScaledNetwork(MLP(3, (10,), 1), LearnedScales())
     >>> network.shapes().scales.shape, network.shapes().inputs.shape
     ((4,), (3,))
@@ -158,7 +172,19 @@ class ScaledNetwork(LinearNetwork):
         )
 
     def relevances(self, weights: ScaledWeights) -> np.ndarray:
-        """Each input's relevance in every draw."""
+        """Each input's relevance in every draw.
+
+        Parameters
+        ----------
+        weights
+            Weights of many draws, along a first axis.
+
+        Returns
+        -------
+        np.ndarray
+            Factors (draws, inputs) of the weights that each input feeds; their median
+            is one in the prior.
+        """
         return np.exp(self.hyper.relevance * np.asarray(weights.inputs, float))
 
     def _scaled(self, weights: ScaledWeights) -> Position:

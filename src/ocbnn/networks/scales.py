@@ -37,6 +37,11 @@ class LearnedScales:
         Standard deviation of the logarithm of $\rho_d$, whose median is one; zero if
         all inputs matter equally.
 
+    Raises
+    ------
+    SettingError
+        When a number is negative, or zero for anything but `relevance`.
+
     Examples
     --------
     >>> LearnedScales(relevance=0.5)

@@ -18,6 +18,21 @@ class EquinoxNetwork(Network):
     The module's floating-point arrays become the weights and get a prior; everything
     else about it stays fixed.
 
+    Parameters
+    ----------
+    module
+        The module, with a `__call__(self, x)` for one input vector.
+    inputs
+        The number of inputs.
+
+    Raises
+    ------
+    SettingError
+        When it cannot be called with one input vector, does not return one vector, or
+        has no weights.
+
+    Examples
+    --------
     >>> module = eqx.nn.MLP(2, 1, 8, 2, key=jax.random.key(0))
     >>> EquinoxNetwork(module, inputs=2).outputs
     1
@@ -70,7 +85,24 @@ class EquinoxNetwork(Network):
 
 
 class Applied(Network):
-    """A pair of functions: `init(key) -> weights` and `apply(weights, x) -> output`."""
+    """A network from a pair of functions.
+
+    Parameters
+    ----------
+    init_fn
+        `init_fn(key)` returns weights, a pytree of arrays; only their shapes are used.
+    apply_fn
+        `apply_fn(weights, x)` returns the output vector at one input vector.
+    inputs
+        The number of inputs.
+    outputs
+        The number of outputs.
+
+    Raises
+    ------
+    SettingError
+        When `apply_fn` does not return an array of shape (outputs,).
+    """
 
     init_fn: Callable[[Array], Position] = eqx.field(static=True)
     apply_fn: Callable[[Position, Input], Output] = eqx.field(static=True)

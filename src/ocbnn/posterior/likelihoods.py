@@ -86,8 +86,17 @@ class Gaussian(Likelihood):
 class GaussianNoise(Gaussian):
     r"""Noise that is the same at every input, known or inferred.
 
-    When inferred, $\log\sigma_o \sim N(\log s_o, w^2)$ for each output $o$: `sd` is the
-    prior's median $s$ and `spread` its width $w$; zero spread means known.
+    When inferred, $\log\sigma_o \sim N(\log s_o, w^2)$ for each output $o$.
+
+    Attributes
+    ----------
+    sd
+        The standard deviation of each output, in standard units; if inferred, the
+        median $s$ of its prior.
+    spread
+        The standard deviation $w$ of its logarithm, if inferred.
+    known
+        Whether it is known.
     """
 
     sd: Float[Array, " outputs"]
@@ -96,7 +105,20 @@ class GaussianNoise(Gaussian):
 
     @classmethod
     def fixed(cls, sd: float, outputs: int = 1) -> "GaussianNoise":
-        """Noise of one known standard deviation."""
+        """Noise of one known standard deviation.
+
+        Parameters
+        ----------
+        sd
+            The standard deviation, above zero.
+        outputs
+            The number of outputs, which all have it.
+
+        Raises
+        ------
+        SettingError
+            When it is not a number above zero.
+        """
         _check_positive(sd, "noise")
         return cls(jnp.full((outputs,), float(sd)))
 
@@ -104,7 +126,23 @@ class GaussianNoise(Gaussian):
     def inferred(
         cls, median: float, outputs: int = 1, spread: float = 1.0
     ) -> "GaussianNoise":
-        """Noise that is learned, one standard deviation per output."""
+        """Noise that is learned, one standard deviation per output.
+
+        Parameters
+        ----------
+        median
+            The median of its prior, above zero.
+        outputs
+            The number of outputs.
+        spread
+            The standard deviation of its logarithm: two thirds of the prior lie within
+            a factor of e to the power of it.
+
+        Raises
+        ------
+        SettingError
+            When median or spread is not a number above zero.
+        """
         _check_positive(median, "the median of the noise")
         _check_positive(spread, "the spread of the noise prior")
         return cls(jnp.full((outputs,), float(median)), spread, known=False)
@@ -138,8 +176,16 @@ class VaryingNoise(Gaussian):
     r"""Noise that depends on the input, by a small network of its own.
 
     $\log\sigma_o(x) = \log s_o + w\,\psi_o(x)$, where the weights of $\psi$ are part of
-    the position and have the `fan-in` prior: `sd` is the prior's median $s$ at every
-    input, and `spread` the factor $w$ by which the network's values count.
+    the position and have the `fan-in` prior.
+
+    Attributes
+    ----------
+    sd
+        The median $s$ of the prior at every input, for each output.
+    network
+        The network $\psi$, with as many outputs as the function has.
+    spread
+        The factor $w$ by which its values count.
     """
 
     sd: Float[Array, " outputs"]
@@ -174,7 +220,13 @@ class VaryingNoise(Gaussian):
 
 
 class Categorical(Likelihood):
-    """Classes with probabilities `softmax φ(x)`, among those that a mask allows."""
+    """Classes with probabilities `softmax φ(x)`, among those that a mask allows.
+
+    Attributes
+    ----------
+    mask
+        The classes that hard rules allow at each input; None if all are allowed.
+    """
 
     mask: ClassMask | None = None
 

@@ -20,7 +20,17 @@ _TAIL = -30.0
 
 
 class TruncatedGaussian(Likelihood):
-    """Gaussian noise within limits on every output; ±inf for no limit."""
+    """Gaussian noise within limits on every output; ±inf for no limit.
+
+    Attributes
+    ----------
+    inner
+        The noise, before it is truncated.
+    low
+        The lower limit of each output, in standard units.
+    high
+        The upper limit, likewise.
+    """
 
     inner: Gaussian
     low: Float[np.ndarray, " outputs"]  # in double precision, as predictions are

@@ -24,15 +24,32 @@ BatchFunction = Callable[[Table], Table]
 class RuleFactor(eqx.Module):
     """`log g` of rules, for any function of the inputs.
 
-    Call it with a function that takes a table of inputs, one point per row, and returns
-    a table of outputs, both in the units the rules are written in (logits, for
-    classes). Add what it returns to a log density.
+    Call it with a function, and add what it returns to a log density.
+
+    Attributes
+    ----------
+    terms
+        The rules, with their points.
     """
 
     terms: tuple[RuleTerm, ...]
 
     def __call__(self, function: BatchFunction, key: RandomKey | None = None) -> Scalar:
-        """The sum over all rules; with a `key`, at fresh points."""
+        """The sum over all rules.
+
+        Parameters
+        ----------
+        function
+            Takes a table of inputs, one point per row, and returns a table of outputs,
+            both in the units the rules are written in (logits, for classes).
+        key
+            Draws fresh points; the rules' own points when left out.
+
+        Raises
+        ------
+        DataError
+            When the function does not return one row per point.
+        """
         return sum(self.parts(function, key).values(), start=jnp.zeros(()))
 
     def parts(
@@ -41,6 +58,19 @@ class RuleFactor(eqx.Module):
         """Every rule's `log g` by name.
 
         Code compiled with a factor as its argument keeps the names of the first one.
+
+        Parameters
+        ----------
+        function
+            Takes a table of inputs, one point per row, and returns a table of outputs,
+            both in the units the rules are written in (logits, for classes).
+        key
+            Draws fresh points; the rules' own points when left out.
+
+        Raises
+        ------
+        DataError
+            When the function does not return one row per point.
         """
         points = [term.points for term in self.terms]
         if key is not None:
@@ -86,6 +116,18 @@ def rule_factor(
         The classes, for classification.
     random_state
         Determines where the points are.
+
+    Returns
+    -------
+    RuleFactor
+        Call it with a function: it returns the sum of the rules' log densities.
+
+    Raises
+    ------
+    RuleError
+        When a rule makes no sense, or does not fit the columns.
+    DataError
+        When `X` has not one column for each input, or `y` is given without `X`.
     """
     schema = Schema(
         tuple(inputs), tuple(outputs), None if classes is None else tuple(classes)

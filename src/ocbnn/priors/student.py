@@ -29,6 +29,11 @@ class StudentT(Prior):
         The scale $\sigma$. The standard deviation is larger, by
         $\sqrt{\text{df} / (\text{df} - 2)}$.
 
+    Raises
+    ------
+    SettingError
+        When `df` is below 1, or the scale is not above zero.
+
     Examples
     --------
     >>> StudentT(df=3, scale=0.5)
@@ -51,7 +56,13 @@ class StudentT(Prior):
         check_scale(self.scale, "StudentT(scale=1.0)")
 
     def widths(self, network: Network) -> Position:
-        """The scale of each array of weights."""
+        """The scale of each array of weights.
+
+        Parameters
+        ----------
+        network
+            The network that has them.
+        """
         return fan_in_widths(network, self.scale)
 
     def sample(self, key: RandomKey, network: Network) -> Position:

@@ -18,11 +18,21 @@ KINDS = ("isotropic", "fan-in", "learned")
 class WeightPrior(NormalPrior):
     r"""Independent normals, centred at zero.
 
-    `isotropic`: $N(0, \sigma_w^2)$ for every weight and bias, as in the paper.
-    `fan-in`: weights get $\sigma_w / \sqrt{\text{fan-in}}$ and biases $\sigma_w$, so
-    that the spread of the outputs does not grow with the width of the network.
-    `learned`: $N(0, 1)$ for all parameters of a `ScaledNetwork`, which multiplies its
-    weights by scales that are learned with them.
+    Attributes
+    ----------
+    kind
+        "isotropic": $N(0, \sigma_w^2)$ for every weight and bias, as in the paper.
+        "fan-in": weights get $\sigma_w / \sqrt{\text{fan-in}}$ and biases $\sigma_w$,
+        so that the spread of the outputs does not grow with the width of the network.
+        "learned": $N(0, 1)$ for all parameters of a `ScaledNetwork`, which multiplies
+        its weights by scales that are learned with them.
+    scale
+        $\sigma_w$, above zero; 1 for learned scales, which are the network's own.
+
+    Raises
+    ------
+    SettingError
+        When there is no such kind, or the scale does not fit it.
     """
 
     kind: str = eqx.field(static=True, default="isotropic")
