@@ -226,13 +226,32 @@ class Density(eqx.Module):
 
     @abc.abstractmethod
     def log_g(self, evaluation: Evaluation, weight: Scalar, share: Scalar) -> Scalar:
-        """`log g(W|C)`, given the total weight and the weight of one point."""
+        """`log g(W|C)`, the claim's share of the log density.
+
+        Parameters
+        ----------
+        evaluation
+            The function at all points of the rule.
+        weight
+            The value of the claim's `weight`.
+        share
+            The weight of one point: `weight` itself if each point has it, else its part
+            of it.
+        """
 
     @abc.abstractmethod
     def slack(self, site: Site) -> Scalar:
         """How far a function is from violating the claim at one site.
 
-        In natural sizes: zero or more where the claim holds, negative elsewhere.
+        Parameters
+        ----------
+        site
+            An input, with the function's value and slopes there.
+
+        Returns
+        -------
+        Scalar
+            In natural sizes: zero or more where the claim holds, negative elsewhere.
         """
 
 
@@ -313,33 +332,87 @@ class BoundClaim(abc.ABC):
             Outputs (..., n, outputs), or class numbers (..., n).
         slopes
             The slopes that it uses, each laid out like `Y`.
+
+        Returns
+        -------
+        Bool[np.ndarray, "..."]
+            True or False for each row, with the leading axes of `Y`.
         """
 
     # Settings.
 
     @abc.abstractmethod
     def idle_settings(self, settings: Settings) -> tuple[Sequence[str], str]:
-        """Settings without effect on it, and a phrase naming those that have one."""
+        """Settings that have no effect on this claim; giving one is an error.
+
+        Parameters
+        ----------
+        settings
+            The rule's settings.
+
+        Returns
+        -------
+        tuple[Sequence[str], str]
+            The names of these settings, and a phrase for the error that names those
+            which have an effect.
+        """
 
     def check(self, settings: Settings) -> None:  # noqa: B027 (most refuse nothing)
-        """Raise an error for settings that do not fit the claim."""
+        """Refuse settings that do not fit the claim.
+
+        Parameters
+        ----------
+        settings
+            The rule's settings.
+
+        Raises
+        ------
+        RuleError
+            When they do not fit.
+        """
 
     def dial(self, settings: Settings) -> Dial | None:
-        """The setting that controls its strictness; None if the user's code does."""
+        """The setting that controls its strictness; None if the user's code does.
+
+        Parameters
+        ----------
+        settings
+            The rule's settings.
+        """
         return None
 
     def softly(self, settings: Settings) -> bool:
-        """Whether its soft density also counts, beside its strict one."""
+        """Whether its soft density also counts, beside its strict one.
+
+        Parameters
+        ----------
+        settings
+            The rule's settings.
+        """
         return False
 
     def best(self, settings: Settings, points: int) -> float | None:
-        """The largest value of its term of the log density; None if unbounded."""
+        """The largest value of its term of the log density; None if unbounded.
+
+        Parameters
+        ----------
+        settings
+            The rule's settings.
+        points
+            The number of points.
+        """
         return None
 
     # For compiled code.
 
     def standard(self, units: Units) -> "BoundClaim":
-        """The same claim about columns in standard units."""
+        """The same claim about columns in standard units.
+
+        Parameters
+        ----------
+        units
+            How standard and user's units relate.
+        """
         return self
 
     def unit_scales(self) -> Scales:
@@ -347,27 +420,70 @@ class BoundClaim(abc.ABC):
         return ()
 
     def measured_scales(self, typical: Typical) -> Scales:
-        """The natural size of everything that is compared."""
+        """The natural size of everything that is compared.
+
+        Parameters
+        ----------
+        typical
+            Typical inputs and outputs, in the units of the claim.
+        """
         return ()
 
     def compared(self, scales: Scales) -> list[tuple[Expression, float]]:
-        """Expressions that lose digits to rounding, each with its natural size."""
+        """Expressions that lose digits to rounding, each with its natural size.
+
+        Parameters
+        ----------
+        scales
+            The natural size of everything that is compared.
+        """
         return []
 
     def check_points(  # noqa: B027 (most refuse nothing)
         self, name: str, points: Inputs, outputs: int
     ) -> None:
-        """Raise an error for a claim that cannot be computed at these points."""
+        """Refuse points at which the claim cannot be computed.
+
+        Parameters
+        ----------
+        name
+            The rule's name, for the error.
+        points
+            The rule's points.
+        outputs
+            The number of outputs.
+
+        Raises
+        ------
+        RuleError
+            When it cannot be computed there.
+        """
 
     @abc.abstractmethod
     def weight(self, settings: Settings) -> Weight:
-        """Its weight."""
+        """How often its density counts.
+
+        Parameters
+        ----------
+        settings
+            The rule's settings.
+        """
 
     @abc.abstractmethod
     def density(
         self, settings: Settings, scales: Scales, units: Units | None
     ) -> Density:
-        """The density for compiled code; `self` is already in `units`."""
+        """The density for compiled code; `self` is already in `units`.
+
+        Parameters
+        ----------
+        settings
+            The rule's settings.
+        scales
+            The natural size of everything that is compared.
+        units
+            Standard units; None if they are the user's own.
+        """
 
 
 class WrittenClaim(abc.ABC):
@@ -383,7 +499,20 @@ class WrittenClaim(abc.ABC):
 
     @classmethod
     def read(cls, parser: Parser, target: Expression) -> "WrittenClaim":
-        """Parse from the sign on, which has not been consumed yet."""
+        """Parse from the sign on, which has not been consumed yet.
+
+        Parameters
+        ----------
+        parser
+            The parser, at the sign.
+        target
+            The expression before the sign.
+
+        Raises
+        ------
+        RuleSyntaxError
+            When the text is no such claim.
+        """
         raise parser.fail(f"a claim of kind {cls.__name__} has no text")
 
     @property
@@ -398,10 +527,22 @@ class WrittenClaim(abc.ABC):
 
     @abc.abstractmethod
     def bind(self, schema: Schema) -> BoundClaim:
-        """The same claim about the columns of a schema."""
+        """The same claim about the columns of a schema.
+
+        Parameters
+        ----------
+        schema
+            The names of the columns.
+        """
 
     def sentence(self, spelled: Callable[[Expression], str]) -> str:
-        """The claim as a phrase, given a function that spells expressions."""
+        """The claim as a phrase, such as "y is about 3, give or take 0.5".
+
+        Parameters
+        ----------
+        spelled
+            Spells an expression.
+        """
         return str(self)
 
 

@@ -23,19 +23,45 @@ class LogDensity(Protocol):
     """All that an algorithm sees of a model. `ocbnn.posterior.Target` is one."""
 
     def logdensity(self, position: Position) -> Scalar:
-        """The exact log density, up to a constant."""
+        """The exact log density, up to a constant.
+
+        Parameters
+        ----------
+        position
+            A position, structured like `shapes()`.
+        """
         ...
 
     def stochastic_logdensity(self, position: Position, key: RandomKey) -> Scalar:
-        """A cheap random estimate of it."""
+        """A cheap random estimate of it.
+
+        Parameters
+        ----------
+        position
+            A position, structured like `shapes()`.
+        key
+            Chooses rows and points.
+        """
         ...
 
     def split(self, position: Position) -> tuple[Scalar, Scalar]:
-        """Two summands of it: the first is the density that `initial` samples."""
+        """Two summands of it: the first is the density that `initial` samples.
+
+        Parameters
+        ----------
+        position
+            A position, structured like `shapes()`.
+        """
         ...
 
     def initial(self, key: RandomKey) -> Position:
-        """A starting position."""
+        """A starting position.
+
+        Parameters
+        ----------
+        key
+            Determines it.
+        """
         ...
 
     def shapes(self) -> Position:
@@ -43,7 +69,13 @@ class LogDensity(Protocol):
         ...
 
     def parts(self, position: Position) -> dict[str, Scalar]:
-        """The named summands, so that errors can name the faulty one."""
+        """The named summands, so that errors can name the faulty one.
+
+        Parameters
+        ----------
+        position
+            A position, structured like `shapes()`.
+        """
         ...
 
 
@@ -57,24 +89,85 @@ class Algorithm(eqx.Module):
 
     @abc.abstractmethod
     def init(self, key: RandomKey) -> Any:
-        """The first state."""
+        """The first state.
+
+        Parameters
+        ----------
+        key
+            Determines it.
+
+        Returns
+        -------
+        Any
+            A named tuple of arrays: all that the next move needs.
+        """
 
     @abc.abstractmethod
     def step(self, key: RandomKey, state: Any) -> tuple[Any, Any]:
-        """One move, and a named tuple of numbers that describe it to the user."""
+        """One move, compiled and called by the driver.
+
+        Parameters
+        ----------
+        key
+            Determines the move; never used before.
+        state
+            What `init` or the last move returned.
+
+        Returns
+        -------
+        tuple[Any, Any]
+            The next state, and a named tuple of numbers that describe the move to the
+            user. A field called `logdensity`, `acceptance` or `divergent` is used in
+            reports.
+        """
 
     @abc.abstractmethod
     def emit(self, key: RandomKey, state: Any) -> Position:
-        """The positions of a state, stacked along a first axis."""
+        """The positions of a state.
+
+        Parameters
+        ----------
+        key
+            For algorithms that draw positions from a fitted distribution.
+        state
+            What `init` or the last move returned.
+
+        Returns
+        -------
+        Position
+            Positions of the density, stacked along a first axis: one for a chain, and
+            all particles for a population.
+        """
 
     def warmup(
         self, key: RandomKey, state: Any, index: Int[Array, ""]
     ) -> tuple[Any, Any]:
-        """Move number `index` of the warm-up, which may also adapt the state."""
+        """One move of the warm-up, which may adapt the state; by default, a `step`.
+
+        Parameters
+        ----------
+        key
+            Determines the move.
+        state
+            What `init` or the last move returned.
+        index
+            The move's number, from 0.
+
+        Returns
+        -------
+        tuple[Any, Any]
+            As `step` returns.
+        """
         return self.step(key, state)
 
     def is_done(self, state: Any) -> Bool[Array, ""]:
-        """Whether the warm-up may end before its last move."""
+        """Whether the warm-up may end before its last move; by default, never.
+
+        Parameters
+        ----------
+        state
+            What `init` or the last move returned.
+        """
         return jnp.zeros((), bool)
 
 
@@ -83,7 +176,15 @@ class StartedAlgorithm(Algorithm):
 
     @abc.abstractmethod
     def init_at(self, key: RandomKey, position: Position) -> Any:
-        """The first state, at a given position."""
+        """The first state, at a given position.
+
+        Parameters
+        ----------
+        key
+            For what else is random about it.
+        position
+            The position, structured like `shapes()` of the density.
+        """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -137,7 +238,13 @@ class Plan(abc.ABC):
 
     @abc.abstractmethod
     def bind(self, target: LogDensity) -> Algorithm:
-        """The algorithm for this log density."""
+        """The algorithm for this log density.
+
+        Parameters
+        ----------
+        target
+            The log density, such as `model.target_`.
+        """
 
 
 def check_counts(plan: Plan, **minima: int) -> None:

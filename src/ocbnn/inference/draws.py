@@ -63,12 +63,24 @@ class Draws:
         return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), self.positions)
 
     def thinned(self, most: int) -> Position:
-        """At most `most` draws along one axis, evenly spaced."""
+        """At most `most` draws along one axis, evenly spaced.
+
+        Parameters
+        ----------
+        most
+            The largest number of draws.
+        """
         rows = self.chosen(most)
         return jax.tree.map(lambda a: a[rows], self.stacked())
 
     def chosen(self, most: int) -> np.ndarray:
-        """The indices of the draws that `thinned` takes."""
+        """The indices of the draws that `thinned` takes.
+
+        Parameters
+        ----------
+        most
+            The largest number of draws.
+        """
         return evenly(self.size, most)
 
     def whole(self) -> "Draws":

@@ -81,6 +81,14 @@ class Ensemble(DescentPlan):
 
     Attributes
     ----------
+    chains
+        Independent ensembles.
+    draws
+        Leave it at 1: all members are kept.
+    thin
+        Leave it at 0: draws do not move.
+    iterations
+        Steps of the optimiser.
     learning_rate
         Adam's initial step size; it decays to zero.
     members

@@ -74,6 +74,25 @@ class HMC(HamiltonianPlan):
 
     Attributes
     ----------
+    chains
+        Independent chains, spread over the processor's cores.
+    warmup
+        Moves of each chain before anything is kept.
+    draws
+        How many draws of each chain are kept.
+    thin
+        Moves per kept draw.
+    step_size
+        Length of a leapfrog step, or its initial value if it is learned.
+    target_acceptance
+        The acceptance rate that learning aims at. Higher rates take smaller steps;
+        raise it when moves diverge.
+    climb
+        Gradient steps uphill before the first move.
+    collapse
+        Integrate the last layer's weights out, and draw them given the rest of each
+        draw: wherever that has a closed form, which takes normal observations and no
+        rules in the density.
     steps
         Leapfrog steps in a trajectory (the maximum, with `jitter`).
     adapt

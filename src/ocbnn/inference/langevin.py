@@ -205,6 +205,14 @@ class SGLD(Plan):
 
     Attributes
     ----------
+    chains
+        Independent chains, spread over the processor's cores.
+    warmup
+        Moves of each chain before anything is kept.
+    draws
+        How many draws of each chain are kept.
+    thin
+        Moves per kept draw.
     step_size
         Dimensionless. Variances are too large by about a quarter of it in the
         stiffest direction, and by as much again with small batches; exploration
@@ -242,6 +250,18 @@ class SGHMC(SGLD):
 
     Attributes
     ----------
+    chains
+        Independent chains, spread over the processor's cores.
+    warmup
+        Moves of each chain before anything is kept.
+    draws
+        How many draws of each chain are kept.
+    thin
+        Moves per kept draw.
+    step_size
+        Dimensionless. Smaller steps are more accurate and explore more slowly.
+    climb
+        Moves of the warm-up that climb; the others learn the scales.
     friction
         How fast the velocity decays, per width of the posterior. More
         friction tolerates more batch noise but explores more slowly.

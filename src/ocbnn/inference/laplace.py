@@ -155,6 +155,14 @@ class Laplace(DescentPlan):
 
     Attributes
     ----------
+    chains
+        How many maxima, from independent starts.
+    draws
+        Draws from the normal around each.
+    thin
+        Leave it at 0: draws do not move.
+    iterations
+        Steps of the optimiser.
     learning_rate
         Adam's initial step size; it decays to zero.
     over

@@ -192,7 +192,17 @@ class HamiltonianPlan(Plan):
     def chain(
         self, target: LogDensity, kernel: Kernel, *, adapts: bool
     ) -> HamiltonianChain:
-        """A chain of a kernel with these settings."""
+        """A chain of a kernel with these settings.
+
+        Parameters
+        ----------
+        target
+            The log density.
+        kernel
+            One trajectory from a state.
+        adapts
+            Whether step size and scales are learned during the warm-up.
+        """
         return HamiltonianChain(
             target,
             kernel,

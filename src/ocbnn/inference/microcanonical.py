@@ -266,6 +266,14 @@ class MCLMC(Plan):
 
     Attributes
     ----------
+    chains
+        Independent chains, spread over the processor's cores.
+    warmup
+        Moves of each chain before anything is kept.
+    draws
+        How many draws of each chain are kept.
+    thin
+        Moves per kept draw.
     wanted_error
         The squared energy error per weight and step that the step size is
         tuned to. It bounds the bias: with the default, variances are off by a
@@ -314,6 +322,25 @@ class AdjustedMCLMC(HamiltonianPlan):
 
     Attributes
     ----------
+    chains
+        Independent chains, spread over the processor's cores.
+    warmup
+        Moves of each chain before anything is kept.
+    draws
+        How many draws of each chain are kept.
+    thin
+        Moves per kept draw.
+    step_size
+        Initial step size; it is learned.
+    target_acceptance
+        The acceptance rate that learning aims at. Higher rates take smaller steps;
+        raise it when moves diverge.
+    climb
+        Gradient steps uphill before the first move.
+    collapse
+        Integrate the last layer's weights out, and draw them given the rest of each
+        draw: wherever that has a closed form, which takes normal observations and no
+        rules in the density.
     turn
         Mean length of a trajectory, in widths of the posterior.
     max_steps

@@ -32,6 +32,25 @@ class NUTS(HamiltonianPlan):
 
     Attributes
     ----------
+    chains
+        Independent chains, spread over the processor's cores.
+    warmup
+        Moves of each chain before anything is kept.
+    draws
+        How many draws of each chain are kept.
+    thin
+        Moves per kept draw.
+    step_size
+        Length of a leapfrog step, or its initial value if it is learned.
+    target_acceptance
+        The acceptance rate that learning aims at. Higher rates take smaller steps;
+        raise it when moves diverge.
+    climb
+        Gradient steps uphill before the first move.
+    collapse
+        Integrate the last layer's weights out, and draw them given the rest of each
+        draw: wherever that has a closed form, which takes normal observations and no
+        rules in the density.
     max_depth
         The maximum number of doublings of a trajectory: ten make 1023 leapfrog
         steps. During the first third of the warm-up it is seven at most.

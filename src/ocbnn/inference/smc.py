@@ -220,6 +220,12 @@ class SMC(Plan):
     ----------
     chains
         Independent populations, which are compared with each other.
+    warmup
+        The maximum number of temperatures.
+    draws
+        Leave it at 1: all particles are kept.
+    thin
+        Leave it at 0: draws do not move.
     particles
         Draws per population.
     moves
@@ -230,8 +236,8 @@ class SMC(Plan):
         The share of the effective sample size that each temperature step keeps.
     polish
         Rounds of moves at the posterior itself.
-    warmup
-        The maximum number of temperatures.
+    step_size
+        Initial length of a leapfrog step; it is learned on the way.
     """
 
     chains: int = 2

@@ -185,6 +185,14 @@ class SVGD(DescentPlan):
 
     Attributes
     ----------
+    chains
+        Independent sets of particles.
+    draws
+        Leave it at 1: all particles are kept.
+    thin
+        Leave it at 0: draws do not move.
+    iterations
+        Steps of the optimiser.
     learning_rate
         Adagrad's step size; with `cycles`, Adam's, a tenth of it.
     particles

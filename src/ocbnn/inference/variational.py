@@ -130,6 +130,14 @@ class VI(DescentPlan):
 
     Attributes
     ----------
+    chains
+        Independent fits.
+    draws
+        Draws from each fitted distribution.
+    thin
+        Leave it at 0: draws do not move.
+    iterations
+        Steps of the optimiser.
     learning_rate
         Adam's initial step size; it decays to zero.
     samples

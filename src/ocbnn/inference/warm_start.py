@@ -118,6 +118,12 @@ class WarmStart(Plan):
         Steps uphill, before the sampler's own warm-up.
     learning_rate
         Adam's initial step size; it decays to zero.
+
+    Raises
+    ------
+    SettingError
+        When a setting lies outside its range, or `sampler` is no plan or another
+        `WarmStart`.
     """
 
     # Not settings of this plan: they follow from the sampler.

@@ -30,20 +30,59 @@ class Likelihood(eqx.Module):
 
     @abc.abstractmethod
     def sample_parameters(self, key: RandomKey) -> Position:
-        """One draw of the parameters from their prior."""
+        """One draw of the parameters from their prior.
+
+        Parameters
+        ----------
+        key
+            Determines the draw.
+        """
 
     @abc.abstractmethod
     def log_prior(self, parameters: Position) -> Scalar:
-        """Log density of the parameters' prior."""
+        """Log density of the parameters' prior.
+
+        Parameters
+        ----------
+        parameters
+            Its parameters, structured like `shapes()`.
+        """
 
     @abc.abstractmethod
     def loglik(
         self, parameters: Position, inputs: Inputs, outputs: Outputs, targets: Targets
     ) -> Float[Array, " rows"]:
-        """Log density of each observed row, given the network's outputs there."""
+        """Log density of each observed row, given the network's outputs there.
+
+        Parameters
+        ----------
+        parameters
+            Its parameters, structured like `shapes()`.
+        inputs
+            Inputs of the rows, in standard units.
+        outputs
+            The network's outputs at these inputs.
+        targets
+            What was observed: outputs in standard units, or class numbers.
+        """
 
     def check(self, outputs: int, targets: Targets | None) -> None:
-        """Refuse a network or targets of the wrong shape, which would broadcast."""
+        """Refuse a network or targets of the wrong shape, which would broadcast.
+
+        Parameters
+        ----------
+        outputs
+            The number of the network's outputs.
+        targets
+            The observations; None without data.
+
+        Raises
+        ------
+        SettingError
+            When the likelihood does not fit the network.
+        DataError
+            When it does not fit the observations.
+        """
 
 
 class Gaussian(Likelihood):
@@ -53,7 +92,15 @@ class Gaussian(Likelihood):
 
     @abc.abstractmethod
     def noise(self, parameters: Position, inputs: Inputs) -> Noise:
-        """The standard deviation of every output, per input or the same for all."""
+        """The standard deviation of every output, per input or the same for all.
+
+        Parameters
+        ----------
+        parameters
+            Its parameters, structured like `shapes()`.
+        inputs
+            Inputs, in standard units.
+        """
 
     def loglik(
         self,

@@ -58,6 +58,14 @@ class Target:
         How standard and user's units relate; None when they are the same.
     batch_size
         Rows per stochastic estimate; all when None.
+
+    Raises
+    ------
+    DataError
+        When `X` and `Y` do not fit each other or the network.
+    SettingError
+        When rows in a file have no `batch_size`, or a rule rewards ever larger weights
+        without limit and `weight_prior` does not outweigh it.
     """
 
     network: Network
@@ -139,7 +147,15 @@ class Target:
 
     @classmethod
     def tree_unflatten(cls, batch_size: int | None, children: Any) -> "Target":
-        """The target of these children, unchecked, because JAX may pass any objects."""
+        """The target of these children, unchecked, because JAX may pass any objects.
+
+        Parameters
+        ----------
+        batch_size
+            What is static.
+        children
+            All other fields, in their order.
+        """
         target = object.__new__(cls)
         names = [field.name for field in dataclasses.fields(cls)]
         vars(target).update(zip(names, (*children, batch_size), strict=True))
@@ -172,15 +188,33 @@ class Target:
         return Model(self.network.shapes(), self.likelihood.shapes())
 
     def ravel(self, position: Model) -> Vector:
-        """A position as one flat vector, for samplers that want one."""
+        """A position as one flat vector, for samplers that want one.
+
+        Parameters
+        ----------
+        position
+            Weights and noise, structured like `shapes()`.
+        """
         return Raveller(self.shapes()).ravel(position)
 
     def unravel(self, vector: Vector) -> Model:
-        """The position that `ravel` made a vector of."""
+        """The position that `ravel` made a vector of.
+
+        Parameters
+        ----------
+        vector
+            The vector.
+        """
         return Raveller(self.shapes()).unravel(vector)
 
     def initial(self, key: RandomKey) -> Model:
-        """A draw from the prior on weights and noise, without rules."""
+        """A draw from the prior on weights and noise, without rules.
+
+        Parameters
+        ----------
+        key
+            Determines the draw.
+        """
         key_weights, key_noise = jax.random.split(key)
         return Model(
             self.weight_prior.sample(key_weights, self.network),
@@ -188,7 +222,15 @@ class Target:
         )
 
     def placed(self, rows: Sharding, whole: Sharding) -> "Target":
-        """The target on several devices: rows sharded one way, the rest another."""
+        """The target on several devices.
+
+        Parameters
+        ----------
+        rows
+            How rows of data are sharded.
+        whole
+            Where everything else is, replicated.
+        """
         replicated = jax.tree.map(
             lambda a: put(a, whole) if eqx.is_array(a) else a, self
         )
@@ -198,12 +240,29 @@ class Target:
         return eqx.tree_at(data, replicated, (put(self.X, rows), put(self.Y, rows)))
 
     def logdensity(self, position: Model) -> Scalar:
-        """The exact log density: all data, fixed points."""
+        """The exact log density: all data, fixed points.
+
+        Parameters
+        ----------
+        position
+            Weights and noise, structured like `shapes()`.
+
+        Returns
+        -------
+        Scalar
+            The sum of `parts`, up to a constant.
+        """
         reference, rest = self.split(position)
         return reference + rest
 
     def split(self, position: Model) -> tuple[Scalar, Scalar]:
-        """The part that `initial` draws from, and the part that rules and data add."""
+        """The part that `initial` draws from, and the part that rules and data add.
+
+        Parameters
+        ----------
+        position
+            Weights and noise, structured like `shapes()`.
+        """
         points = [term.points for term in self.rules]
         logs, data = self._rule_and_data_terms(position, points, *self.data, 1.0)
         return self._reference(position), data + jnp.sum(logs)
@@ -214,6 +273,11 @@ class Target:
         Data come before rules: functions that fit and keep the rules then get their
         right shares. If both were tempered together, functions that keep the rules but
         fit badly could win on the way, and the others would never come back.
+
+        Parameters
+        ----------
+        position
+            Weights and noise, structured like `shapes()`.
         """
         points = [term.points for term in self.rules]
         logs, data = self._rule_and_data_terms(position, points, *self.data, 1.0)
@@ -228,6 +292,13 @@ class Target:
         """An estimate from a batch of rows, rescaled, and fresh points for each rule.
 
         Its mean over keys is the log density with the rules' points averaged out.
+
+        Parameters
+        ----------
+        position
+            Weights and noise, structured like `shapes()`.
+        key
+            Chooses the rows and the points.
         """
         key_rows, key_points = jax.random.split(key)
         X, Y, factor = self._batch(key_rows)
@@ -242,6 +313,15 @@ class Target:
         evaluated at one draw of all weights. Every row of data has its
         own noise, drawn at the network's units. A rule applies to a function, so it is
         evaluated at one draw of all weights.
+
+        Parameters
+        ----------
+        mean
+            Means of weights and noise, structured like `shapes()`.
+        sd
+            Their standard deviations, likewise.
+        key
+            Chooses the draw, the rows and the points.
         """
         key_rows, key_points, key_noise, key_units = jax.random.split(key, 4)
         leaves, structure = jax.tree.flatten(mean)
@@ -316,6 +396,16 @@ class Target:
 
         A function compiled with a target as its argument serves all targets of its
         shape, but returns the names of the first; `inference.parts.parts_at` does not.
+
+        Parameters
+        ----------
+        position
+            Weights and noise, structured like `shapes()`.
+
+        Returns
+        -------
+        dict[str, Scalar]
+            "weights" (with the noise), "rule 'NAME'" for each rule, and "data".
         """
         points = [term.points for term in self.rules]
         rows = (
@@ -379,7 +469,18 @@ class Target:
         return np.array(owners, int), laws, points_of_laws
 
     def function(self, position: Model) -> Function:
-        """The function of one position, from and to the user's units."""
+        """The function of one position, from and to the user's units.
+
+        Parameters
+        ----------
+        position
+            Weights and noise, structured like `shapes()`.
+
+        Returns
+        -------
+        Function
+            Maps one input vector to one output vector: logits for classes.
+        """
         inner, units = self._inner(position), self.units
         if units is None:
             return inner

@@ -25,28 +25,69 @@ class Prior(eqx.Module):
 
     @abc.abstractmethod
     def sample(self, key: RandomKey, network: Network) -> Position:
-        """One draw of all weights, structured like `network.shapes()`."""
+        """One draw of all weights.
+
+        Parameters
+        ----------
+        key
+            Determines the draw.
+        network
+            The network, whose `shapes()` and `fan_in()` describe its weights.
+
+        Returns
+        -------
+        Position
+            The weights, structured like `network.shapes()`.
+        """
 
     @abc.abstractmethod
     def logdensity(self, network: Network, weights: Position) -> Scalar:
-        """The log density of one draw; normalised, if evidences are compared."""
+        """The log density of one draw; normalised, if evidences are compared.
+
+        Parameters
+        ----------
+        network
+            The network, whose `shapes()` and `fan_in()` describe its weights.
+        weights
+            The draw, structured like `network.shapes()`.
+        """
 
     def mean_logdensity(
         self, network: Network, mean: Position, sd: Position
     ) -> Scalar | None:
         """The mean log density of independent normal weights, in closed form.
 
-        None if there is none; it is then estimated from draws.
+        Parameters
+        ----------
+        network
+            The network, whose `shapes()` and `fan_in()` describe its weights.
+        mean
+            Their means, structured like `network.shapes()`.
+        sd
+            Their standard deviations, likewise.
+
+        Returns
+        -------
+        Scalar | None
+            None if there is no closed form; it is then estimated from draws.
         """
         return None
 
     def last_layer_sd(
         self, network: LinearNetwork
     ) -> Float[Array, "features outputs"] | None:
-        """The standard deviations of the last layer, shaped like its weights.
+        """The standard deviations of the last layer, so that it can be integrated out.
 
-        None unless they are normal around zero, independent of each other and of all
-        other weights. Only then can they be integrated out.
+        Parameters
+        ----------
+        network
+            A network that is linear in the weights of its last layer.
+
+        Returns
+        -------
+        Float[Array, "features outputs"] | None
+            Shaped like its weights. None unless they are normal around zero,
+            independent of each other and of all other weights.
         """
         return None
 
@@ -66,6 +107,11 @@ class Prior(eqx.Module):
     def scaled(self, factor: float) -> "Prior":
         """The same prior of weights that are larger by a factor.
 
+        Parameters
+        ----------
+        factor
+            A model's `weight_scale`.
+
         Raises
         ------
         SettingError
@@ -83,7 +129,18 @@ class NormalPrior(Prior):
 
     @abc.abstractmethod
     def sd(self, network: Network) -> Position:
-        """The standard deviation of each array of weights."""
+        """The standard deviation of each array of weights.
+
+        Parameters
+        ----------
+        network
+            The network, whose `shapes()` and `fan_in()` describe its weights.
+
+        Returns
+        -------
+        Position
+            Scalars, structured like `network.shapes()`.
+        """
 
     def sample(self, key: RandomKey, network: Network) -> Position:
         """One draw of all weights."""
