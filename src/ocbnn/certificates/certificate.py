@@ -350,7 +350,18 @@ class Certificate(RulePages[RuleCertificate]):
         }
 
     def save(self, path: Any) -> None:
-        """Write findings and proofs as JSON, for `ocbnn certify --verify`."""
+        """Write findings and proofs as JSON, for `ocbnn certify --verify`.
+
+        Parameters
+        ----------
+        path
+            The file, which is replaced if it exists.
+
+        Raises
+        ------
+        StorageError
+            When it cannot be written there.
+        """
         from ocbnn.certificates.file import write  # noqa: PLC0415
 
         write(self, path)

@@ -16,6 +16,16 @@ _SIGNS: dict[str, type[WrittenClaim]] = {}
 def register(kind: type[WrittenClaim]) -> type[WrittenClaim]:
     """Make a kind of claim available in rules as text; a decorator.
 
+    Parameters
+    ----------
+    kind
+        The claim as it is written, with a `sign` and a `read`.
+
+    Returns
+    -------
+    type[WrittenClaim]
+        The same class.
+
     Raises
     ------
     RuleError

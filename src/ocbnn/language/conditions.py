@@ -46,7 +46,13 @@ class Condition(Node):
         return self.ATOM
 
     def link(self, previous: "Condition") -> str | None:
-        """Text that continues a chain: `<= b` after `a <= x`. None if no chain."""
+        """Text that continues a chain: `<= b` after `a <= x`. None if no chain.
+
+        Parameters
+        ----------
+        previous
+            The condition before this one.
+        """
         return None
 
     def __and__(self, other: object) -> "Condition":
@@ -68,6 +74,18 @@ class Condition(Node):
     def implies(self, then: object) -> "Condition":
         """Say that `then` holds wherever this one does.
 
+        Parameters
+        ----------
+        then
+            A condition.
+
+        Raises
+        ------
+        RuleError
+            When it is not a condition.
+
+        Examples
+        --------
         >>> from ocbnn.language.naming import outputs
         >>> a, b = outputs("a", "b")
         >>> print((a > 0).implies(b > 0))

@@ -98,7 +98,20 @@ class Expression(Node):
         return Comparison(">=", self, as_expression(other, ">="))
 
     def between(self, low: object, high: object) -> Condition:
-        """`low <= self <= high`; the bounds may be numbers or expressions."""
+        """`low <= self <= high`.
+
+        Parameters
+        ----------
+        low
+            The lower bound: a number or an expression.
+        high
+            The upper bound, likewise.
+
+        Raises
+        ------
+        RuleError
+            When a bound is neither, or the lower one exceeds the upper one.
+        """
         lower = as_expression(low, "between")
         upper = as_expression(high, "between")
         if _exceeds(lower, upper):
@@ -148,7 +161,15 @@ class Slot(Expression):
 
 @dataclasses.dataclass(frozen=True)
 class Name(Expression):
-    """An input or output by name; in rules from text, binding decides which it is."""
+    """An input or output by name; in rules from text, binding decides which it is.
+
+    Attributes
+    ----------
+    name
+        The column's name.
+    role
+        "input" or "output"; None until binding decides.
+    """
 
     name: str
     role: Role | None = dataclasses.field(default=None, compare=False)
@@ -163,25 +184,61 @@ class Name(Expression):
     def is_in(self, *classes: object) -> Condition:
         """Say that the class output takes one of these labels.
 
+        Parameters
+        ----------
+        *classes
+            The labels, text or numbers.
+
+        Raises
+        ------
+        RuleError
+            When a label is neither.
+
+        Examples
+        --------
         >>> print(Name("action").is_in("treat", "wait and see"))
         action in {treat, "wait and see"}
         """
         return Membership(self, tuple(as_label(label) for label in classes))
 
     def not_in(self, *classes: object) -> Condition:
-        """Say that the class output takes none of these labels."""
+        """Say that the class output takes none of these labels.
+
+        Parameters
+        ----------
+        *classes
+            The labels, text or numbers.
+
+        Raises
+        ------
+        RuleError
+            When a label is neither.
+        """
         return Not(self.is_in(*classes))
 
     def rises_with(self, column: object) -> Condition:
         """Say that this output never falls when that input alone grows.
 
+        Parameters
+        ----------
+        column
+            The input.
+
+        Examples
+        --------
         >>> print(Name("strength").rises_with(Name("age")))
         d(strength, age) >= 0
         """
         return Slope(self, (as_expression(column, "rises_with"),)) >= 0
 
     def falls_with(self, column: object) -> Condition:
-        """Say that this output never rises when that input alone grows."""
+        """Say that this output never rises when that input alone grows.
+
+        Parameters
+        ----------
+        column
+            The input.
+        """
         return Slope(self, (as_expression(column, "falls_with"),)) <= 0
 
     def __str__(self) -> str:
