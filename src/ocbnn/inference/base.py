@@ -60,7 +60,7 @@ class LogDensity(Protocol):
         Parameters
         ----------
         key
-            Determines it.
+            Determines the position.
         """
         ...
 
@@ -94,7 +94,7 @@ class Algorithm(eqx.Module):
         Parameters
         ----------
         key
-            Determines it.
+            Determines the state.
 
         Returns
         -------

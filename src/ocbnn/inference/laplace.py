@@ -156,7 +156,7 @@ class Laplace(DescentPlan):
     Attributes
     ----------
     chains
-        How many maxima, from independent starts.
+        Independent starts, each of which climbs to a maximum.
     draws
         Draws from the normal around each.
     thin

@@ -331,7 +331,7 @@ class AdjustedMCLMC(HamiltonianPlan):
     thin
         Moves per kept draw.
     step_size
-        Initial step size; it is learned.
+        Initial length of a step; it is learned during the warm-up.
     target_acceptance
         The acceptance rate that learning aims at. Higher rates take smaller steps;
         raise it when moves diverge.

@@ -41,7 +41,7 @@ class NUTS(HamiltonianPlan):
     thin
         Moves per kept draw.
     step_size
-        Length of a leapfrog step, or its initial value if it is learned.
+        Initial length of a leapfrog step; it is learned during the warm-up.
     target_acceptance
         The acceptance rate that learning aims at. Higher rates take smaller steps;
         raise it when moves diverge.
