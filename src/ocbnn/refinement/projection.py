@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ocbnn.core.advice import Kind
+from ocbnn.core.cores import map_on_cores
 from ocbnn.core.processes import is_first
 from ocbnn.core.rows import evenly
 from ocbnn.core.sentences import Sentence
@@ -218,15 +219,17 @@ class _Search(NamedTuple):
         self, now: Predictive, draws: Int[np.ndarray, " some"], key: RandomKey
     ) -> Violations:
         """What some of the draws break, and where."""
-        blocks = []
-        for rows, count in _blocks(draws, now.size):
-            chosen = jax.tree.map(lambda a, r=rows: a[r], now.draws)
+
+        def look_at(block: tuple[np.ndarray, int]) -> Violations:
+            rows, count = block
+            chosen = jax.tree.map(lambda a: a[rows], now.draws)
             some = dataclasses.replace(now, draws=chosen)
             pairs = enumerate(self.terms)
             rules = [self._rule(some, t, jax.random.fold_in(key, n)) for n, t in pairs]
             fields = zip(*rules, strict=True)
-            blocks.append(Violations(*(np.stack(f)[:, :count] for f in fields)))
-        fields = zip(*blocks, strict=True)
+            return Violations(*(np.stack(f)[:, :count] for f in fields))
+
+        fields = zip(*map_on_cores(look_at, _blocks(draws, now.size)), strict=True)
         return Violations(*(np.concatenate(field, axis=1) for field in fields))
 
     def _rule(self, some: Predictive, term: RuleTerm, key: RandomKey) -> Violations:
@@ -334,12 +337,18 @@ def _move(
 ) -> Predictive:
     """The draws with some of them moved; those that got lost stay where they are."""
     leaves, pattern = jax.tree.flatten(jax.tree.map(np.array, now.draws.weights))
-    for place, (rows, count) in enumerate(_blocks(draws, now.size)):
+    blocks = list(_blocks(draws, now.size))
+
+    def arrive(place: int) -> list[np.ndarray]:
+        rows, count = blocks[place]
         some = _moving_draws(free, now, counterexamples, times, rows)
         steps = jnp.asarray(_STEPS_AGAIN if times[rows].all() else _STEPS)
         key_block = jax.random.fold_in(key, place)
         arrived = nearest(now.network, problem, some, steps, key_block)
-        new = [np.asarray(leaf)[:count] for leaf in jax.tree.leaves(arrived)]
+        return [np.asarray(leaf)[:count] for leaf in jax.tree.leaves(arrived)]
+
+    arrivals = map_on_cores(arrive, range(len(blocks)))
+    for (rows, count), new in zip(blocks, arrivals, strict=True):
         fine = np.all(
             [np.isfinite(leaf).reshape(count, -1).all(axis=1) for leaf in new], axis=0
         )
