@@ -10,11 +10,12 @@ from jaxtyping import Float
 from ocbnn.core.randomness import key_from
 from ocbnn.core.types import RandomKey
 from ocbnn.fitted import FittedModel
-from ocbnn.inference import Draws, sample
+from ocbnn.inference import Draws
 from ocbnn.metrics.psis import smooth, trust_limit
 from ocbnn.posterior import Target
 from ocbnn.predictive import Predictive
 from ocbnn.priors import RuleTerm
+from ocbnn.refinement.data_start import sample_from_data
 
 MOST_DRAWS = 2000
 # A penalty up to this size cannot exclude functions altogether.
@@ -113,7 +114,7 @@ def refit_without(model: FittedModel, term: RuleTerm, progress: object) -> Draws
     if name not in fits:
         index = [other.bound.name for other in model.target.rules].index(name)
         key, _ = second_keys(model, index)
-        fits[name] = sample(
+        fits[name] = sample_from_data(
             model.draws.plan,
             without_rule(model.target, term),
             key,

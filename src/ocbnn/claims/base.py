@@ -79,8 +79,8 @@ class Settings(Protocol):
         ...
 
     @property
-    def forbidden(self) -> float:
-        """The Dirichlet concentration of all other classes."""
+    def forbidden(self) -> float | None:
+        """The Dirichlet concentration of all other classes; None for the default."""
         ...
 
     @property
@@ -216,6 +216,10 @@ class Density(eqx.Module):
     def is_bounded(self) -> bool:
         """Whether the density is bounded above."""
         return True
+
+    def bounded(self) -> "Density":
+        """One that is, if the rule's settings leave that open; otherwise, the same."""
+        return self
 
     def sizes(self) -> Scales:
         """The natural size of everything that is compared."""

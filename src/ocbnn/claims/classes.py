@@ -44,6 +44,8 @@ from ocbnn.language.schema import Schema
 from ocbnn.language.tree import Column, Membership
 
 _USUAL_WEIGHT = 1.0
+# The Dirichlet α of classes that are not allowed, if a rule does not say.
+_FORBIDDEN = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,15 +142,31 @@ class Dirichlet(Density):
     r"""$\log \mathrm{Dir}(\mathrm{softmax}\,\phi(x); \alpha)$."""
 
     mask: Mask = eqx.field(static=True)
+    # Whether the rule leaves the concentration of forbidden classes open.
+    is_open: bool = eqx.field(static=True)
     alpha: Float[Array, " classes"]
     log_normaliser: Float[Array, ""]
+
+    def __init__(self, mask: Mask, alpha: np.ndarray, *, is_open: bool = False) -> None:
+        normaliser = gammaln(alpha.sum()) - gammaln(alpha).sum()
+        self.mask, self.is_open = mask, is_open
+        self.alpha = jnp.asarray(alpha, float)
+        self.log_normaliser = jnp.asarray(normaliser, float)
 
     @classmethod
     def of(cls, mask: Mask, settings: Settings) -> "Dirichlet":
         """Use large concentrations for allowed classes."""
-        alpha = np.where(np.array(mask), settings.allowed, settings.forbidden)
-        normaliser = gammaln(alpha.sum()) - gammaln(alpha).sum()
-        return cls(mask, jnp.asarray(alpha, float), jnp.asarray(normaliser, float))
+        is_open = settings.forbidden is None
+        forbidden = _FORBIDDEN if is_open else settings.forbidden
+        alpha = np.where(np.array(mask), settings.allowed, forbidden)
+        return cls(mask, alpha, is_open=is_open)
+
+    def bounded(self) -> "Dirichlet":
+        """The concentration of forbidden classes is 1, if the rule leaves it open."""
+        if not self.is_open:
+            return self
+        alpha = np.asarray(self.alpha, float)
+        return Dirichlet(self.mask, np.where(np.array(self.mask), alpha, 1.0))
 
     @property
     def is_bounded(self) -> bool:

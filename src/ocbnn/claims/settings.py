@@ -38,7 +38,7 @@ def check_setting(setting: str, value: object) -> object:
         "sampler": _sampler,
         "form": _form,
     }
-    if setting in ("weight", "tolerance", "form") and value is None:
+    if setting in ("weight", "tolerance", "form", "forbidden") and value is None:
         return None
     if setting in checks:
         return checks[setting](value)

@@ -41,7 +41,7 @@ class Settings:
     hidden: Whole | Sequence[Whole] = (50,)
     activation: Activation = "rbf"
     network: Network | eqx.Module | None = None
-    weight_prior: WeightPriors = "fan-in"
+    weight_prior: WeightPriors = "learned"
     weight_scale: float = 1.0
     standardize: bool = True
     scales: Mapping[str, Sequence[float]] | None = None

@@ -95,21 +95,34 @@ class Target:
             self._check_stored()
         for term in self.rules:
             term.check_units(self.units)
-            self._check_bounded(term)
+        object.__setattr__(self, "rules", tuple(map(self.bounded, self.rules)))
         Y = self.Y
         if isinstance(Y, Stored):
             Y = jnp.asarray(Y.take(np.zeros(1, int)))
         self.likelihood.check(self.network.outputs, Y)
 
-    def _check_bounded(self, term: RuleTerm) -> None:
-        """Refuse unbounded rewards for weights whose prior does not outweigh them.
+    def bounded(self, term: RuleTerm) -> RuleTerm:
+        """The term without rewards that the prior on weights does not outweigh.
 
-        Normal priors on weights do, heavy tails and priors on scales do not.
+        Normal priors on weights outweigh rewards without limit, heavy tails and priors
+        on scales do not. Where a rule leaves its settings open, they become such that
+        the reward is limited.
+
+        Parameters
+        ----------
+        term
+            A rule's term.
+
+        Raises
+        ------
+        SettingError
+            When its settings say otherwise.
         """
-        laws = (term.law,) if term.also is None else (term.law, term.also)
-        is_bounded = all(law.density.is_bounded for law in laws)
-        if self.weight_prior.has_light_tails or is_bounded:
-            return
+        if self.weight_prior.has_light_tails:
+            return term
+        term = term.bounded()
+        if all(law.density.is_bounded for law in term.laws):
+            return term
         is_learned = isinstance(self.network, ScaledNetwork)
         kind = type(self.weight_prior).__name__
         consequence = (

@@ -74,6 +74,11 @@ class RuleTerm(eqx.Module):
         """Standard units of law and points; None if they are in the user's units."""
         return self.static_units.value
 
+    @property
+    def laws(self) -> tuple[Law, ...]:
+        """Its law, and the soft law of a firm rule about classes."""
+        return (self.law,) if self.also is None else (self.law, self.also)
+
     def check_units(self, units: Units | None) -> None:
         """Refuse functions in other units than those the term was made for."""
         if (self.units is None) != (units is None):
@@ -148,20 +153,33 @@ class RuleTerm(eqx.Module):
         sampler = self.sampler
         return sampler.added.shape[0] if isinstance(sampler, RefinedPoints) else 0
 
+    @property
+    def own_sampler(self) -> PointSampler:
+        """The rule's own sampler, without points that a search added."""
+        sampler = self.sampler
+        return sampler.base if isinstance(sampler, RefinedPoints) else sampler
+
     def ordinary(self, key: RandomKey) -> Inputs:
         """New points of the region, without those that a search added."""
-        sampler = self.sampler
-        base = sampler.base if isinstance(sampler, RefinedPoints) else sampler
-        return base.sample(key, self.count - self.added)
+        return self.own_sampler.sample(key, self.count - self.added)
 
     def many(self, key: RandomKey, count: int) -> Float[np.ndarray, "_ inputs"]:
         """`count` new points of the region, in the user's units.
 
         None of them comes from a search for violations.
         """
-        keys = jax.random.split(key, -(-count // (self.count - self.added)))
-        blocks = self._in_user_units(jax.vmap(self.ordinary)(keys))
+        each = self.count - self.added
+        blocks = self._in_user_units(
+            _sampled(self.own_sampler, key, -(-count // each), each)
+        )
         return blocks.reshape(-1, blocks.shape[-1])[:count]
+
+    def bounded(self) -> "RuleTerm":
+        """The term with densities that are bounded above, where settings allow it."""
+        densities = lambda term: [law.density for law in term.laws]
+        return eqx.tree_at(
+            densities, self, [law.density.bounded() for law in self.laws]
+        )
 
     def inner(self, places: np.ndarray) -> np.ndarray:
         """Convert places from the user's units to those of the points."""
@@ -179,6 +197,15 @@ class RuleTerm(eqx.Module):
             places = np.where(is_on_face, end, places)
         choices = self.bound.schema.choices
         return pick(places.reshape(-1, places.shape[-1]), choices).reshape(places.shape)
+
+
+@eqx.filter_jit
+def _sampled(
+    sampler: PointSampler, key: RandomKey, blocks: int, each: int
+) -> Float[Array, "blocks each inputs"]:
+    """Several samples of as many points. Searches ask for them again and again."""
+    keys = jax.random.split(key, blocks)
+    return jax.vmap(lambda key: sampler.sample(key, each))(keys)
 
 
 def _soft_law(bound: BoundRule, units: Units | None) -> Law | None:

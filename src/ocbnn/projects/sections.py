@@ -78,7 +78,7 @@ class Network(Section):
         examples=["tanh"],
     )
     weight_prior: Literal["fan-in", "isotropic", "learned", "student-t"] = Field(
-        default="fan-in",
+        default="learned",
         description="prior spread of weights: smaller in wide layers, the same in all, "
         "learned from the data, with a relevance for each input, or smaller in wide "
         "layers with heavy tails",

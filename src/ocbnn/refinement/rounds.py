@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from ocbnn.core.processes import is_first
 from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference import Draws, Plan, WarmStart, sample
-from ocbnn.inference.driver import can_start
-from ocbnn.inference.mcmc import climbed
 from ocbnn.inference.progress import make_reporter
 from ocbnn.metrics import rmse
 from ocbnn.posterior import Categorical, Target
@@ -27,13 +24,18 @@ from ocbnn.predictive import Predictive
 from ocbnn.predictive.feasible_predictions import feasible_classes
 from ocbnn.predictive.predictive import predict_with
 from ocbnn.refinement.added_points import with_points, with_rooms
+from ocbnn.refinement.data_start import (
+    chains_of,
+    climbed_starts,
+    data_starts,
+    final_positions,
+    sample_from_data,
+)
 from ocbnn.refinement.hard import kept_rules
 from ocbnn.refinement.record import RefinementRecord, Round, RuleRound
 from ocbnn.refinement.rule_search import RuleSearch, is_met, search_rules
 from ocbnn.refinement.settings import Refinement, as_refinement
 
-# Steps uphill before a chain continues.
-_CLIMB = 300
 # How many draws are searched after a short run, and after a full one.
 _SHORT_RUN_DRAWS, _FULL_RUN_DRAWS = 500, 2000
 # A short run has one in so many of the plan's moves, but at least these.
@@ -67,9 +69,16 @@ class Run(NamedTuple):
         self, target: Target, key: RandomKey, plan: Plan | None = None, **overrides: Any
     ) -> Draws:
         """Run the plan or another one, with settings overridden where given."""
-        defaults = {"progress": self.progress, "devices": self.devices}
-        settings = {**defaults, "checkpoint": self.checkpoint, **overrides}
-        return sample(plan or self.plan, target, key, **settings)
+        return sample(plan or self.plan, target, key, **self.settings | overrides)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings of `sample`."""
+        return {
+            "progress": self.progress,
+            "devices": self.devices,
+            "checkpoint": self.checkpoint,
+        }
 
 
 class FitDraws(NamedTuple):
@@ -86,7 +95,7 @@ def fit_draws(target: Target, run: Run, key: RandomKey, refine: object) -> FitDr
     refinement = as_refinement(refine, tuple(term.bound for term in target.rules))
     record = None
     if refinement is None:
-        draws = run.draw(target, key)
+        draws = sample_from_data(run.plan, target, key, **run.settings)
     else:
         explicit = refine is not None
         target, draws, record = refine_fit(
@@ -116,14 +125,17 @@ def refine_fit(
     key_room, key_run, key_search = jax.random.split(key, 3)
     target = with_rooms(target, refinement, key_room, explicit)
     plan, short_plan = run.plan, shorter(run.plan)
-    is_full, rounds_done, starts, sampled_target = short_plan is None, 0, None, target
+    is_full, rounds_done, sampled_target = short_plan is None, 0, target
+    starts = data_starts(plan, target, key_run, **run.settings)
     draws: Draws | None = None
     rounds: list[Round] = []
     earlier_shares: dict[str, float] = {}
     while True:
         index, started = len(rounds), time.monotonic()
         length_plan = plan if is_full or short_plan is None else short_plan
-        round_plan = _without_ascent(length_plan, starts)
+        # The last run continues as well: points were added where these chains break a
+        # rule, and chains that started elsewhere would break it elsewhere.
+        round_plan = length_plan if starts is None else chains_of(length_plan)
         key_draw = jax.random.fold_in(key_run, index)
         try:
             new = _run(target, round_plan, key_draw, index, starts, run)
@@ -133,7 +145,7 @@ def refine_fit(
             # This run has no draws yet, so those of the previous run are kept.
             target, draws = sampled_target, dataclasses.replace(draws, interrupted=True)
             break
-        draws, starts = new, _final_positions(new, plan)
+        draws, starts = new, final_positions(new, plan)
         predictive = predict_with(target, draws, run.devices)
         key_round = jax.random.fold_in(key_search, index)
         max_draws = _FULL_RUN_DRAWS if is_full else _SHORT_RUN_DRAWS
@@ -184,17 +196,6 @@ def shorter(plan: Plan) -> Plan | None:
     )
 
 
-def _without_ascent(plan: Plan, starts: Position | None) -> Plan:
-    """The plan without its ascent, if there are positions to continue from.
-
-    The last run continues as well: points were added where these chains break a rule,
-    and chains that started elsewhere would break it elsewhere.
-    """
-    if isinstance(plan, WarmStart) and starts is not None:
-        return plan.sampler
-    return plan
-
-
 def _run(
     target: Target,
     plan: Plan,
@@ -204,11 +205,7 @@ def _run(
     run: Run,
 ) -> Draws:
     """One run, from the final positions of the previous run's chains."""
-    if starts is not None and can_start(plan, target):
-        # Where a chain ended, new points may have made a penalty steep.
-        starts = climbed(target, starts, jnp.asarray(_CLIMB))
-    else:
-        starts = None
+    starts = climbed_starts(plan, target, starts)
     folder = None
     if run.checkpoint is not None:
         folder = Path(run.checkpoint) / f"run-{index}"
@@ -216,13 +213,6 @@ def _run(
     return run.draw(
         target, key, plan=plan, label=label, checkpoint=folder, starts=starts
     )
-
-
-def _final_positions(draws: Draws, plan: Plan) -> Position | None:
-    """The final position of each chain, for the next run to continue from."""
-    if not plan.is_chain or draws.chains != plan.chains:
-        return None
-    return jax.tree.map(lambda leaf: leaf[:, -1], draws.positions)
 
 
 def _to_round(

@@ -63,7 +63,9 @@ class Rule:
     allowed
         Dirichlet α of the allowed classes.
     forbidden
-        Dirichlet α of all other classes.
+        Dirichlet α of all other classes. By default 0.01, or 1 where the prior on
+        weights does not outweigh the unlimited reward of less: if scales are learned
+        or tails heavy.
     per
         With several means: whether a function chooses one at each "point", or once for
         the whole "region".
@@ -94,7 +96,7 @@ class Rule:
     tolerance: float | None = None
     form: Form | None = None
     allowed: float = 10.0
-    forbidden: float = 0.01
+    forbidden: float | None = None
     per: Per = "point"
     tau: tuple[float, float] = DEFAULT_TAU
     literal: bool = False
@@ -159,7 +161,7 @@ class Rule:
             "tolerance": "" if self.tolerance is None else spell_number(self.tolerance),
             "form": self.form or "",
             "allowed": spell_number(self.allowed),
-            "forbidden": spell_number(self.forbidden),
+            "forbidden": "" if self.forbidden is None else spell_number(self.forbidden),
             "per": self.per,
             "literal": "yes" if self.literal else "no",
             "sampler": self.sampler if isinstance(self.sampler, str) else "",

@@ -34,7 +34,7 @@ class Settings(TypedDict, total=False):
     tolerance: float | None
     form: Form | None
     allowed: float
-    forbidden: float
+    forbidden: float | None
     per: Per
     tau: tuple[float, float]
     literal: bool
