@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ocbnn.analysis.report import Report
+from ocbnn.analysis.report_page import Report
 from ocbnn.core.advice import Kind, Spelling
 from ocbnn.core.page import block
 from ocbnn.core.processes import is_first, require_same, wait_for_all
