@@ -112,7 +112,8 @@ def test_forbidden_classes_are_left_out_of_the_likelihood(classifier):
 def test_data_that_break_a_hard_rule_are_refused_by_name():
     rule = "low: if 0 <= x <= 2 then y <= 0.9 [strength=hard]"
     table = pd.DataFrame({"x": X[:, 0]}, index=[f"r{i}" for i in range(len(X))])
-    with pytest.raises(DataError, match=r"5 of 20 rows break the hard rule 'low'.*r16"):
+    message = r"5 of 20 rows violate the hard rule 'low'.*r16"
+    with pytest.raises(DataError, match=message):
         regressor(rule).fit(table, Y)
     labels = np.where(X[:, 0] > -1.9, "high", "low")
     labels[-1] = "low"
@@ -126,7 +127,7 @@ def test_rows_in_files_are_judged_block_by_block(tmp_path):
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     stream = open_stream(mapped, Y, classes=False, inference=regressor().inference)
     rules = [bind("low: y <= 0.9 [strength=hard]", Schema(("x",), ("y",)))]
-    with pytest.raises(DataError, match=r"5 of 20 rows break the hard rule 'low'"):
+    with pytest.raises(DataError, match=r"5 of 20 rows violate the hard rule 'low'"):
         refuse_rows(rules, stream.blocks(), None)
     labels = np.where(Y > 0.9, "high", "low")
     stream = open_stream(mapped, labels, classes=True, inference=regressor().inference)

@@ -18,7 +18,7 @@ from ocbnn.core.advice import Advice, Kind, Spelling
 from ocbnn.core.page import RulePages, block
 from ocbnn.core.plain import plain
 from ocbnn.core.sentences import Sentence, in_python, spelled
-from ocbnn.core.words import listing
+from ocbnn.core.words import listing, share
 from ocbnn.metrics.loo import LeaveOneOut
 from ocbnn.metrics.psis import trust_limit
 from ocbnn.refinement.projected import Distance
@@ -115,13 +115,13 @@ class RuleConflict:
         The data's share of the log density.
     rows_in_region
         How many data rows the rule applies to; None for custom rules
-        and for rules about slopes, which no row can break.
+        and for rules about slopes, which no row can violate.
     against
-        Rows whose observation breaks it by more than twice the noise's
+        Rows whose observation violates it by more than twice the noise's
         standard deviation; for classes, those to which the fit gives little
         probability.
     within_noise
-        Rows whose observation breaks it by no more than that.
+        Rows whose observation violates it by no more than that.
     losing
         Rows whose log likelihood drops most because of it, worst first.
     pareto_k
@@ -231,7 +231,7 @@ class RuleConflict:
             )
         if held_out.rough > 0.1:
             yield (
-                f"This is rough: for {held_out.rough:.0%} of rows, the draws cannot "
+                f"This is rough: for {share(held_out.rough)} of rows, the draws cannot "
                 "tell what leaving the row out would change (Pareto k)."
             )
         if self.losing:

@@ -12,6 +12,7 @@ from ocbnn.analysis.rule_removal import removal
 from ocbnn.analysis.run_numbers import run_numbers
 from ocbnn.core.advice import Advice, Kind
 from ocbnn.core.sentences import Sentence
+from ocbnn.core.words import share
 from ocbnn.fitted import FittedModel
 from ocbnn.inference import judge
 from ocbnn.inference.diagnostics import LEAST_DRAWS, Mixing
@@ -163,13 +164,13 @@ def _rule_advice(
 ) -> list[str]:
     name, advice = bound.name, []
     if check is not None and check.violation > 0.01:
-        problem = f"Rule {name!r} is broken in {check.violation:.1%} of cases: "
+        problem = f"Rule {name!r} is violated in {share(check.violation)} of cases: "
         see_conflicts = Advice(Kind.SEE_CONFLICTS, name)
         advice.append(
             Sentence(problem, f"{bound.claim.remedy}, or ", see_conflicts, ".")
         )
     if check is not None and check.data_violation:
-        problem = f"Data rows break rule {name!r}: "
+        problem = f"Data rows violate rule {name!r}: "
         advice.append(Sentence(problem, Advice(Kind.NAME_ROWS, name), "."))
     if rhat is not None and rhat > FAIR_RHAT:
         advice.append(
@@ -184,8 +185,8 @@ def _projected_advice(bound: BoundRule, check: RuleCheck | None) -> list[str]:
     name, advice = bound.name, []
     if check is not None and check.violation > 0.01:
         problem = (
-            f"Rule {name!r} is broken in {check.violation:.1%} of cases although draws "
-            "were moved: give the projection more rounds ("
+            f"Rule {name!r} is violated in {share(check.violation)} of cases although "
+            "draws were moved: give the projection more rounds ("
         )
         remedy = (
             "), or the network more units; or correct the rule, if it contradicts "
@@ -194,7 +195,7 @@ def _projected_advice(bound: BoundRule, check: RuleCheck | None) -> list[str]:
         advice.append(Sentence(problem, Kind.MORE_ROUNDS, remedy))
     if check is not None and check.data_violation:
         advice.append(
-            f"Data rows break rule {name!r}, and draws were moved away from them: see "
-            "by how much under Projection, and correct the rows or the rule."
+            f"Data rows violate rule {name!r}, and draws were moved away from them: "
+            "see by how much under Projection, and correct the rows or the rule."
         )
     return advice

@@ -175,14 +175,14 @@ def _holding(check: RuleCheck) -> str:
         sentence = "Holds at every point tried, in every draw."
     else:
         sentence = (
-            f"Broken in {share(check.violation)} of (draw, point) pairs, by "
+            f"Violated in {share(check.violation)} of (draw, point) pairs, by "
             f"{share(check.draws_violating)} of draws somewhere."
         )
     if check.rows_in_region and check.data_violation is not None:
         count = check.rows_in_region
         sentence += (
             f" {count} data row{'s' * (count > 1)} in its region, "
-            f"{share(check.data_violation)} of them break it."
+            f"{share(check.data_violation)} of them violate it."
         )
     return sentence if check.remark is None else f"{sentence} ({check.remark}.)"
 

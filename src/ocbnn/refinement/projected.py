@@ -23,11 +23,12 @@ class RuleProjection:
     rule
         Its name.
     before
-        The share of draws that broke it somewhere as they were drawn.
+        The share of draws that violated it somewhere as they were drawn.
     after
         The share that still does.
     worst
-        The least slack of all draws afterwards, in natural sizes; below zero: broken.
+        The least slack of all draws afterwards, in natural sizes; below zero if
+        violated.
     """
 
     rule: str
@@ -79,11 +80,12 @@ class ProjectionRecord:
     Attributes
     ----------
     target
-        The share of draws that may break a rule.
+        The share of draws that may violate a rule.
     draws
         How many draws there are.
     moved
-        How many of them broke a rule and were moved; the others are as they were drawn.
+        How many of them violated a rule and were moved; the others are as they were
+        drawn.
     rounds
         How often draws were searched and moved.
     seconds
@@ -104,7 +106,7 @@ class ProjectionRecord:
 
     @property
     def is_met(self) -> bool:
-        """Whether no rule is broken by more draws than the target allows."""
+        """Whether no rule is violated by more draws than the target allows."""
         return all(rule.after <= self.target for rule in self.rules)
 
     def __str__(self) -> str:
@@ -114,13 +116,13 @@ class ProjectionRecord:
     def lines(self) -> list[str]:
         """What was done, rule by rule, and how far it moved draws."""
         head = (
-            f"{self.moved:,} of {self.draws:,} draws broke a rule and were "
+            f"{self.moved:,} of {self.draws:,} draws violated a rule and were "
             f"moved to the nearest function that obeys, in {self.rounds} "
             f"round{'s' * (self.rounds != 1)} "
             f"({self.seconds:.1f} s)"
         )
         lines = [
-            f"{rule.rule}: broken somewhere by {share(rule.before)} of draws before "
+            f"{rule.rule}: violated somewhere by {share(rule.before)} of draws before "
             f"and {share(rule.after)} after, least slack {rule.worst:.3f}"
             for rule in self.rules
         ]
@@ -192,17 +194,17 @@ def warn_if_far(record: ProjectionRecord) -> None:
 
 
 def warn_if_disobeyed(record: ProjectionRecord) -> None:
-    """Tell that a rule is still broken by more draws than may."""
+    """Tell that a rule is still violated by more draws than may."""
     if record.is_met:
         return
-    broken = [
+    violated = [
         f"rule {rule.rule!r} by {share(rule.after)} ({share(rule.before)} before)"
         for rule in record.rules
         if rule.after > record.target
     ]
     warn(
-        f"after {record.rounds} rounds of projection, draws still break rules "
-        f"somewhere, and {share(record.target)} of them may: {listing(broken, 3)}. "
+        f"after {record.rounds} rounds of projection, draws still violate rules "
+        f"somewhere, and {share(record.target)} of them may: {listing(violated, 3)}. "
         "Give it more rounds, refine=20, a wider network, or look at the rule: it may "
         "contradict the data or another rule.",
         InferenceWarning,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ocbnn.core.warn import warn
-from ocbnn.core.words import at_least
+from ocbnn.core.words import at_least, share
 from ocbnn.errors import InferenceWarning, StorageError
 
 
@@ -20,9 +20,9 @@ class RuleRound:
     held
         Share of draws for which neither the search nor a test point found a violation.
     at_points
-        Share of draws that break it at the points where the density evaluates it.
+        Share of draws that violate it at the points where the density evaluates it.
     worst
-        The least slack of all draws, in natural sizes; below zero if broken.
+        The least slack of all draws, in natural sizes; below zero if violated.
     slack
         Slack of the draws at their worst inputs: 5 %, 50 % and 95 % quantiles.
     strength
@@ -67,7 +67,7 @@ class Round:
 
     @property
     def held(self) -> float:
-        """The share of draws that keep the rule that is broken most often."""
+        """The share of draws that keep the rule that is violated most often."""
         return min(rule.held for rule in self.rules)
 
     @property
@@ -90,7 +90,7 @@ class RefinementRecord:
     Attributes
     ----------
     target
-        The share of draws that may break a rule.
+        The share of draws that may violate a rule.
     error_is
         What the training error is.
     rounds
@@ -113,7 +113,7 @@ class RefinementRecord:
 
     @property
     def is_met(self) -> bool:
-        """Whether no rule is broken by more draws than the target allows."""
+        """Whether no rule is violated by more draws than the target allows."""
         return 1.0 - self.after.held <= self.target
 
     def to_dict(self) -> dict[str, Any]:
@@ -192,16 +192,16 @@ def _round(entry: Mapping[str, Any]) -> Round:
 
 
 def warn_if_unmet(record: RefinementRecord) -> None:
-    """Warn if more draws than the target allows still break a rule."""
+    """Warn if more draws than the target allows still violate a rule."""
     if record.is_met:
         return
     worst = min(record.after.rules, key=lambda rule: rule.held)
     warn(
         f"after {len(record.rounds) - 1} rounds of refinement, rule {worst.rule!r} is "
-        f"still broken somewhere by {1 - worst.held:.1%} of the draws "
-        f"({1 - record.before.rules[0].held:.1%} before refinement); at most "
-        f'{record.target:.1%} are allowed. Write strength="firm" if it is not, allow '
-        "more rounds, refine=10, or look at its worst inputs: the data may contradict "
-        "it.",
+        f"still violated somewhere by {share(1 - worst.held)} of the draws "
+        f"({share(1 - record.before.rules[0].held)} before refinement); at most "
+        f'{share(record.target)} are allowed. Write strength="firm" if it is not, '
+        "allow more rounds, refine=10, or look at its worst inputs: the data may "
+        "contradict it.",
         InferenceWarning,
     )
