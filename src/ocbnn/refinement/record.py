@@ -196,10 +196,12 @@ def warn_if_unmet(record: RefinementRecord) -> None:
     if record.is_met:
         return
     worst = min(record.after.rules, key=lambda rule: rule.held)
+    before = next(rule for rule in record.before.rules if rule.rule == worst.rule)
+    rounds = len(record.rounds) - 1
     warn(
-        f"after {len(record.rounds) - 1} rounds of refinement, rule {worst.rule!r} is "
-        f"still violated somewhere by {share(1 - worst.held)} of the draws "
-        f"({share(1 - record.before.rules[0].held)} before refinement); at most "
+        f"after {rounds} round{'s' * (rounds != 1)} of refinement, rule "
+        f"{worst.rule!r} is still violated somewhere by {share(1 - worst.held)} of "
+        f"the draws ({share(1 - before.held)} before refinement); at most "
         f'{share(record.target)} are allowed. Write strength="firm" if it is not, '
         "allow more rounds, refine=10, or look at its worst inputs: the data may "
         "contradict it.",
