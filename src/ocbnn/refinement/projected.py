@@ -6,7 +6,8 @@ from typing import Any
 
 from ocbnn.core.warn import warn
 from ocbnn.core.words import listing, share
-from ocbnn.errors import InferenceWarning, StorageError
+from ocbnn.errors import InferenceWarning
+from ocbnn.storage import record_from_dict, record_to_dict
 
 Quantiles = tuple[float, float, float, float]
 
@@ -130,12 +131,7 @@ class ProjectionRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values."""
-        distances = [
-            {**dataclasses.asdict(distance), "quantiles": list(distance.quantiles)}
-            for distance in self.distances
-        ]
-        rules = [dataclasses.asdict(rule) for rule in self.rules]
-        return {**dataclasses.asdict(self), "rules": rules, "distances": distances}
+        return record_to_dict(self)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "ProjectionRecord":
@@ -146,39 +142,7 @@ class ProjectionRecord:
         StorageError
             When something is missing or of another kind.
         """
-        try:
-            rules = tuple(
-                RuleProjection(
-                    str(rule["rule"]),
-                    float(rule["before"]),
-                    float(rule["after"]),
-                    float(rule["worst"]),
-                )
-                for rule in document["rules"]
-            )
-            distances = tuple(_distance(entry) for entry in document["distances"])
-            return cls(
-                float(document["target"]),
-                int(document["draws"]),
-                int(document["moved"]),
-                int(document["rounds"]),
-                float(document["seconds"]),
-                rules,
-                distances,
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise StorageError(
-                f"the record of the projection is damaged: {error}."
-            ) from None
-
-
-def _distance(document: Mapping[str, Any]) -> Distance:
-    low, middle, high, most = map(float, document["quantiles"])
-    shares = [
-        None if document[name] is None else float(document[name])
-        for name in ("of_noise", "of_spread")
-    ]
-    return Distance(str(document["output"]), (low, middle, high, most), *shares)
+        return record_from_dict(cls, document, "projection")
 
 
 def warn_if_far(record: ProjectionRecord) -> None:

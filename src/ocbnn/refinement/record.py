@@ -7,6 +7,7 @@ from typing import Any
 from ocbnn.core.warn import warn
 from ocbnn.core.words import at_least, share
 from ocbnn.errors import InferenceWarning, StorageError
+from ocbnn.storage import record_from_dict, record_to_dict
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,7 +119,7 @@ class RefinementRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values."""
-        return {**dataclasses.asdict(self), "rounds": [*map(_plain, self.rounds)]}
+        return record_to_dict(self)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "RefinementRecord":
@@ -129,15 +130,10 @@ class RefinementRecord:
         StorageError
             When a value is missing or has the wrong type.
         """
-        try:
-            rounds = tuple(_round(entry) for entry in document["rounds"])
-            if not rounds:
-                raise ValueError("there is no round")
-            return cls(float(document["target"]), str(document["error_is"]), rounds)
-        except (KeyError, TypeError, ValueError) as error:
-            raise StorageError(
-                f"the record of the refinement is damaged: {error}."
-            ) from None
+        record = record_from_dict(cls, document, "refinement")
+        if not record.rounds:
+            raise StorageError("the record of the refinement is damaged: no rounds.")
+        return record
 
     def __str__(self) -> str:
         head = f"Refinement in {len(self.rounds)} runs, aiming at "
@@ -155,39 +151,6 @@ def _rule_line(rule: RuleRound) -> str:
     return (
         f"{rule.rule}: {at_least(rule.held)} hold it, weight {rule.strength:.4g}, "
         f"slack left {low:.3f} (5 %) and {middle:.3f} (median), least {rule.worst:.3f}"
-    )
-
-
-def _plain(run: Round) -> dict[str, Any]:
-    rules = [
-        {**dataclasses.asdict(rule), "slack": list(rule.slack)} for rule in run.rules
-    ]
-    return {**dataclasses.asdict(run), "rules": rules}
-
-
-def _round(entry: Mapping[str, Any]) -> Round:
-    rules = tuple(
-        RuleRound(
-            rule=str(rule["rule"]),
-            held=float(rule["held"]),
-            at_points=float(rule["at_points"]),
-            worst=float(rule["worst"]),
-            slack=(
-                float(rule["slack"][0]),
-                float(rule["slack"][1]),
-                float(rule["slack"][2]),
-            ),
-            strength=float(rule["strength"]),
-            added=int(rule["added"]),
-        )
-        for rule in entry["rules"]
-    )
-    return Round(
-        is_full=bool(entry["is_full"]),
-        draws=int(entry["draws"]),
-        error=float(entry["error"]),
-        seconds=float(entry["seconds"]),
-        rules=rules,
     )
 
 

@@ -30,7 +30,7 @@ from ocbnn.rules import BoundRule, Rule, Schema, parse_rule
 from ocbnn.saving.tags import PRIOR_TAGS
 from ocbnn.saving.terms import read_term, take
 from ocbnn.saving.writing import leaf_names
-from ocbnn.storage import Bundle, from_plain
+from ocbnn.storage import Bundle, from_plain, record_from_dict
 
 _MAX_NAME = 5000
 _DTYPE = re.compile(r"[<>|=][biufUO]\d*")
@@ -324,9 +324,10 @@ def _held(
     kept = take(arrays, "held/kept", (None,), kinds="iu").astype(int)
     if not kept.size or kept.min() < 0 or kept.max() >= size:
         raise StorageError("the array 'held/kept' names draws that do not exist.")
-    rules = tuple(_record(HardRuleEntry, rule) for rule in entry["rules"])
     fields = {name: value for name, value in entry.items() if name != "rules"}
-    return _record(HardRuleRecord, fields, rules=rules), kept
+    entries = [_values(HardRuleEntry, rule) for rule in entry["rules"]]
+    held = {**_values(HardRuleRecord, fields), "rules": entries}
+    return record_from_dict(HardRuleRecord, held, "hard rules"), kept
 
 
 def _trace(
@@ -371,7 +372,11 @@ def _plan(document: dict[str, Any], given: object) -> Plan:
 
 
 def _record(kind: Any, document: dict[str, Any], **values: Any) -> Any:
-    """A data class from its stored fields, without fields of newer versions."""
+    """A data class from its stored fields."""
+    return kind(**_values(kind, document), **values)
+
+
+def _values(kind: Any, document: dict[str, Any]) -> dict[str, Any]:
+    """The values of a data class's stored fields, without fields of newer versions."""
     names = {field.name for field in dataclasses.fields(kind)}
-    plain = {k: from_plain(v, k) for k, v in document.items() if k in names}
-    return kind(**plain, **values)
+    return {k: from_plain(v, k) for k, v in document.items() if k in names}
