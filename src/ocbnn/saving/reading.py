@@ -3,8 +3,8 @@
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,6 +15,7 @@ from ocbnn.core.words import shorten
 from ocbnn.errors import RuleError, StorageError
 from ocbnn.fitted import FittedModel, Rows
 from ocbnn.fitted.record import Given
+from ocbnn.fitted.target import TargetSettings, make_target
 from ocbnn.inference import Choice, Draws, Plan, Verdict
 from ocbnn.inference.plan_names import TAG as PLAN_TAG, plan_from_plain
 from ocbnn.language.schema import as_choices
@@ -36,13 +37,7 @@ _MAX_NAME = 5000
 _DTYPE = re.compile(r"[<>|=][biufUO]\d*")
 
 
-# Makes the log density from names, rules, their terms, data, units and a batch size.
-Assemble: TypeAlias = Callable[..., Target]
-
-
-def read_model(
-    bundle: Bundle, settings: Mapping[str, Any], assemble: Assemble
-) -> FittedModel:
+def read_model(bundle: Bundle, settings: Mapping[str, Any]) -> FittedModel:
     """A fitted model from a bundle that `save_model` wrote.
 
     Parameters
@@ -51,8 +46,6 @@ def read_model(
         The content of the file.
     settings
         The settings of the estimator that fitted it.
-    assemble
-        The function that makes the log density of this estimator.
 
     Raises
     ------
@@ -70,7 +63,15 @@ def read_model(
     data = None if rows is None or rows.stored is not None else (rows.X, rows.Y)
     is_projected = document.get("projection") is not None
     priced = () if is_projected else terms
-    target = assemble(schema, rules, priced, data, units, choice.batch_size)
+    target = make_target(
+        TargetSettings.of(settings),
+        schema,
+        rules,
+        priced,
+        data,
+        units,
+        choice.batch_size,
+    )
     draws = _draws(target, choice.plan, _part(document, "draws"), arrays)
     held, kept = _held(rules, draws.size, document, arrays)
     projection, free = _projection(target, draws, document, arrays)
