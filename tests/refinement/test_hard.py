@@ -91,6 +91,23 @@ def test_a_file_that_does_not_say_which_draws_answer_is_refused(model, tmp_path)
         ocbnn.load(tmp_path / "o.ocbnn")
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ess": "many"}, "record of the hard rules is damaged: the value of 'ess'"),
+        ({"weights": "heavy"}, "the value of 'weights' is not valid"),
+        ({"rules": [{"rule": "wing"}]}, r"it lacks 'rules\.0\.way'"),
+    ],
+)
+def test_a_damaged_record_of_hard_rules_is_refused(model, tmp_path, changes, message):
+    model.save(tmp_path / "m.ocbnn")
+    bundle = read_bundle(tmp_path / "m.ocbnn")
+    held = {**bundle.document["held"], **changes}
+    write_bundle(tmp_path / "m.ocbnn", {**bundle.document, "held": held}, bundle.arrays)
+    with pytest.raises(StorageError, match=message):
+        ocbnn.load(tmp_path / "m.ocbnn")
+
+
 def test_a_classifier_never_answers_with_a_forbidden_class(classifier):
     inside = (NEW[:, 0] >= 1) & (NEW[:, 0] <= 4)
     assert (classifier.predict(NEW)[inside] == "high").all()
