@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ocbnn
-from ocbnn.analysis.conflict import ConflictReport, RuleConflict
+from ocbnn.analysis.conflict_page import ConflictReport, RuleConflict
 from ocbnn.core.advice import Advice, Kind, setting
 from ocbnn.core.sentences import (
     Sentence,

@@ -91,6 +91,23 @@ def test_a_file_that_does_not_say_which_draws_answer_is_refused(model, tmp_path)
         ocbnn.load(tmp_path / "o.ocbnn")
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ess": "many"}, "record of the hard rules is damaged: the value of 'ess'"),
+        ({"weights": "heavy"}, "the value of 'weights' is not valid"),
+        ({"rules": [{"rule": "wing"}]}, r"it lacks 'rules\.0\.way'"),
+    ],
+)
+def test_a_damaged_record_of_hard_rules_is_refused(model, tmp_path, changes, message):
+    model.save(tmp_path / "m.ocbnn")
+    bundle = read_bundle(tmp_path / "m.ocbnn")
+    held = {**bundle.document["held"], **changes}
+    write_bundle(tmp_path / "m.ocbnn", {**bundle.document, "held": held}, bundle.arrays)
+    with pytest.raises(StorageError, match=message):
+        ocbnn.load(tmp_path / "m.ocbnn")
+
+
 def test_a_classifier_never_answers_with_a_forbidden_class(classifier):
     inside = (NEW[:, 0] >= 1) & (NEW[:, 0] <= 4)
     assert (classifier.predict(NEW)[inside] == "high").all()
@@ -112,7 +129,8 @@ def test_forbidden_classes_are_left_out_of_the_likelihood(classifier):
 def test_data_that_break_a_hard_rule_are_refused_by_name():
     rule = "low: if 0 <= x <= 2 then y <= 0.9 [strength=hard]"
     table = pd.DataFrame({"x": X[:, 0]}, index=[f"r{i}" for i in range(len(X))])
-    with pytest.raises(DataError, match=r"5 of 20 rows break the hard rule 'low'.*r16"):
+    message = r"5 of 20 rows violate the hard rule 'low'.*r16"
+    with pytest.raises(DataError, match=message):
         regressor(rule).fit(table, Y)
     labels = np.where(X[:, 0] > -1.9, "high", "low")
     labels[-1] = "low"
@@ -126,7 +144,7 @@ def test_rows_in_files_are_judged_block_by_block(tmp_path):
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     stream = open_stream(mapped, Y, classes=False, inference=regressor().inference)
     rules = [bind("low: y <= 0.9 [strength=hard]", Schema(("x",), ("y",)))]
-    with pytest.raises(DataError, match=r"5 of 20 rows break the hard rule 'low'"):
+    with pytest.raises(DataError, match=r"5 of 20 rows violate the hard rule 'low'"):
         refuse_rows(rules, stream.blocks(), None)
     labels = np.where(Y > 0.9, "high", "low")
     stream = open_stream(mapped, labels, classes=True, inference=regressor().inference)

@@ -100,7 +100,7 @@ def test_a_function_that_obeys_stays_as_it_is_bit_for_bit():
     np.testing.assert_array_equal(b, slopes.astype(np.float32))
     assert (record.moved, record.rounds) == (0, 0)
     assert record.distances[0].quantiles == (0, 0, 0, 0)
-    assert "0 of 8 draws broke a rule" in str(record)
+    assert "0 of 8 draws violated a rule" in str(record)
 
 
 def test_a_constant_above_a_bound_becomes_the_bound():
@@ -289,7 +289,7 @@ def test_hard_rules_choose_among_draws_that_obey(free):
     hard = free.obey(f"{RISING} [strength=hard]", refine=SEARCH)
     assert hard.held_.weights == "alike"
     assert hard.held_.holding >= 0.9 * hard.held_.draws
-    with pytest.raises(DataError, match="break the hard rule 'cap'"):
+    with pytest.raises(DataError, match="violate the hard rule 'cap'"):
         free.obey(f"{CAP} [strength=hard]")
 
 

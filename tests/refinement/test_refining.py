@@ -17,7 +17,12 @@ from ocbnn.posterior import GaussianNoise, Target
 from ocbnn.priors import WeightPrior
 from ocbnn.priors.refined_terms import full_weight, with_added, with_room, without_room
 from ocbnn.refinement.added_points import _weight, spread_out, with_rooms
-from ocbnn.refinement.record import RefinementRecord
+from ocbnn.refinement.record import (
+    RefinementRecord,
+    Round,
+    RuleRound,
+    warn_if_unmet,
+)
 from ocbnn.refinement.rounds import shorter
 from ocbnn.refinement.rule_search import RuleSearch
 from ocbnn.refinement.settings import as_refinement
@@ -246,6 +251,24 @@ def test_the_record_is_read_back_and_told_in_words(firm):
     assert "slack left" in text
     with pytest.raises(StorageError, match="record of the refinement is damaged"):
         RefinementRecord.from_dict({"target": 0.01, "error_is": "", "rounds": []})
+
+
+def test_the_rule_that_draws_violate_most_is_named_with_its_own_numbers():
+    def run(low, high):
+        numbers = {"at_points": 0.0, "worst": -1.0, "slack": (-1.0, 0.0, 0.0)}
+        rules = tuple(
+            RuleRound(name, held, **numbers, strength=1.0, added=0)
+            for name, held in (("low", low), ("high", high))
+        )
+        return Round(True, 100, 0.1, 1.0, rules)
+
+    record = RefinementRecord(0.01, "error", (run(0.5, 0.25), run(1.0, 0.875)))
+    message = (
+        r"after 1 round of refinement, rule 'high' is still violated somewhere by "
+        r"12\.5 % of the draws \(75 % before refinement\); at most 1 % are allowed"
+    )
+    with pytest.warns(InferenceWarning, match=message):
+        warn_if_unmet(record)
 
 
 def test_a_fitted_model_is_refined_without_its_table(firm):

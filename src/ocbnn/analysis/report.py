@@ -1,218 +1,26 @@
-"""A fitted model's report: what was fitted, whether to trust it, what to do next."""
+"""Making a fitted model's report: what to trust, and what to do next."""
 
-import dataclasses
 from typing import Any
 
-import jax
 import numpy as np
 
 from ocbnn.analysis.checks import check_rules
 from ocbnn.analysis.explanation import role_from_draws
-from ocbnn.analysis.relevance import relevance
+from ocbnn.analysis.fit_summary import fit_summary
+from ocbnn.analysis.report_page import Report, RuleReport
 from ocbnn.analysis.rule_removal import removal
-from ocbnn.analysis.run_numbers import Number, run_numbers
-from ocbnn.core.advice import Advice, Kind, Spelling
-from ocbnn.core.choices import say_inputs
-from ocbnn.core.page import Page, block
-from ocbnn.core.plain import plain
-from ocbnn.core.rows import evenly
-from ocbnn.core.sentences import Sentence, in_python, spelled
-from ocbnn.core.words import listing, share
+from ocbnn.analysis.run_numbers import run_numbers
+from ocbnn.core.advice import Advice, Kind
+from ocbnn.core.sentences import Sentence
+from ocbnn.core.words import share
 from ocbnn.fitted import FittedModel
-from ocbnn.fitted.record import REFERENCE_INPUTS
-from ocbnn.inference import Verdict, judge
+from ocbnn.inference import judge
 from ocbnn.inference.diagnostics import LEAST_DRAWS, Mixing
 from ocbnn.inference.verdict import FAIR_RHAT, WANTED_ESS
-from ocbnn.metrics.hard_rules import HardRuleRecord
 from ocbnn.metrics.places import find_places
 from ocbnn.metrics.rules import RuleCheck
-from ocbnn.networks import MLP, Network, ScaledNetwork
-from ocbnn.networks.scales import shown
-from ocbnn.posterior import Target
 from ocbnn.predictive.pointwise import log_parts
-from ocbnn.refinement.projected import ProjectionRecord
 from ocbnn.rules import BoundRule
-
-# The lines about the fit, in this order.
-_FIT_LINES = (
-    "data",
-    "network",
-    "relevance",
-    "noise",
-    "inference",
-    "chosen",
-    "settings",
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class RuleReport:
-    """How well one rule holds, how well its penalty mixes, and whether weights undo it.
-
-    Attributes
-    ----------
-    rule
-        The rule's name.
-    text
-        The rule.
-    check
-        How well it holds; None for custom rules, which cannot be checked.
-    log_g
-        Mean over the draws of its share of the log density; NaN if it has none.
-    rhat
-        R-hat of that share; None if it has no meaning or never changes.
-    ess
-        Its effective sample size, likewise.
-    mixing
-        Those two in words; empty if they have no meaning.
-    pareto_k
-        Pareto k of the weights that would remove the rule from the draws.
-    is_removable
-        Whether those weights can be trusted.
-    advice
-        What to do next.
-    role
-        Its effect on the fit; None if only a second fit can tell.
-    is_priced
-        Whether the target had a penalty for it; that of projected draws had none.
-    """
-
-    rule: str
-    text: str
-    check: RuleCheck | None
-    log_g: float
-    rhat: float | None
-    ess: float | None
-    mixing: str
-    pareto_k: float
-    is_removable: bool
-    advice: tuple[str, ...] = ()
-    role: str | None = None
-    is_priced: bool = True
-
-
-@dataclasses.dataclass(frozen=True)
-class Report(Page):
-    """What was fitted, whether to trust it, and what to do next. Print it.
-
-    Attributes
-    ----------
-    fitted
-        Rows, columns, network, algorithm, settings and time.
-    verdict
-        The judgement in words.
-    numbers
-        The numbers behind it.
-    places
-        Where in input space the draws disagree, in words.
-    rules
-        How each rule holds.
-    advice
-        What to do next, for every number that is not good.
-    held
-        What hard rules have cost; None without any.
-    projection
-        What a projection onto the rules did; None without one.
-    """
-
-    fitted: dict[str, Any]
-    verdict: Verdict
-    numbers: tuple[Number, ...]
-    places: tuple[str, ...]
-    rules: tuple[RuleReport, ...]
-    advice: tuple[str, ...]
-    held: HardRuleRecord | None = None
-    projection: ProjectionRecord | None = None
-
-    def to_dict(self, spelling: Spelling = in_python) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON; None for NaN."""
-        document = {
-            "fitted": plain(self.fitted),
-            "verdict": plain(dataclasses.asdict(self.verdict)),
-            "numbers": {number.key: plain(number.value) for number in self.numbers},
-            "places": list(self.places),
-            "rules": {
-                rule.rule: plain(dataclasses.asdict(rule)) for rule in self.rules
-            },
-            "advice": list(self.advice),
-            **({} if self.held is None else {"held": self.held.to_dict()}),
-            **(
-                {}
-                if self.projection is None
-                else {"projection": plain(self.projection.to_dict())}
-            ),
-        }
-        return spelled(document, spelling)
-
-    def to_text(self, spelling: Spelling = in_python) -> str:
-        """The page, with advice in the words of some readers."""
-        advice = spelled(self.advice, spelling)
-        sentences = spelled(self.verdict.sentences, spelling)
-        blocks = [
-            block(self.fitted["title"], spelled(self._fitted_lines(), spelling)),
-            block(f"Verdict: {self.verdict.status}", sentences),
-            block("Numbers", [_number_line(n) for n in self.numbers], wrap=False),
-            block("Where draws disagree", self.places),
-            block("Rules", [line for rule in self.rules for line in _lines_of(rule)]),
-            block(
-                "Projection",
-                [] if self.projection is None else self.projection.lines(),
-            ),
-            block(
-                "Hard rules", [] if self.held is None else str(self.held).split("\n")
-            ),
-            block("What to do next", [f"{i}. {s}" for i, s in enumerate(advice, 1)]),
-        ]
-        return "\n\n".join(block for block in blocks if block)
-
-    def _fitted_lines(self) -> list[str]:
-        return [self.fitted[key] for key in _FIT_LINES if key in self.fitted]
-
-
-def _number_line(number: Number) -> str:
-    mark = "!" if number.is_good is False else " "
-    return f"{mark} {number.name:<36}{number.text:>16}  {number.wanted}".rstrip()
-
-
-def _lines_of(rule: RuleReport) -> list[str]:
-    lines = [rule.text]
-    if rule.check is None:
-        lines.append("  A custom rule, which cannot be checked.")
-    else:
-        lines.append(f"  {_holding(rule.check)}")
-    if rule.is_priced:
-        lines.append(f"  {_price(rule)}")
-    if rule.role is not None:
-        lines.append(f"  {rule.role}")
-    return lines
-
-
-def _holding(check: RuleCheck) -> str:
-    if check.violation == 0:
-        sentence = "Holds at every point tried, in every draw."
-    else:
-        sentence = (
-            f"Broken in {share(check.violation)} of (draw, point) pairs, by "
-            f"{share(check.draws_violating)} of draws somewhere."
-        )
-    if check.rows_in_region and check.data_violation is not None:
-        count = check.rows_in_region
-        sentence += (
-            f" {count} data row{'s' * (count > 1)} in its region, "
-            f"{share(check.data_violation)} of them break it."
-        )
-    return sentence if check.remark is None else f"{sentence} ({check.remark}.)"
-
-
-def _price(rule: RuleReport) -> str:
-    mixed = f" ({rule.mixing})" if rule.mixing else ""
-    k = (
-        "all draws weigh the same without it"
-        if np.isneginf(rule.pareto_k)
-        else f"Pareto k without it {rule.pareto_k:.2f}"
-        + ("" if rule.is_removable else ", and weights cannot take it out")
-    )
-    return f"Its share log g: {rule.log_g:.3g} on average{mixed}; {k}."
 
 
 def make_report(model: FittedModel) -> Report:
@@ -233,7 +41,7 @@ def make_report(model: FittedModel) -> Report:
             "part of the data if need be, and compare."
         )
     return Report(
-        _fitted(model),
+        fit_summary(model),
         verdict,
         tuple(numbers),
         tuple(places),
@@ -248,106 +56,6 @@ def _mixing(draws: Any, values: np.ndarray) -> Mixing | None:
     """How well draws mix; None if there are no chains or populations to compare."""
     is_comparable = draws.plan.is_chain or draws.plan.is_exact
     return Mixing.of(values) if is_comparable and draws.draws >= LEAST_DRAWS else None
-
-
-def _fitted(model: FittedModel) -> dict[str, Any]:
-    draws, target, schema = model.draws, model.target, model.schema
-    network = _without_scales(target.network)
-    sizes = [leaf.size for leaf in jax.tree.leaves(network.shapes())]
-    kind = ("chain" if draws.plan.is_chain else "set") + "s" * (draws.chains > 1)
-    settings = {
-        name: value
-        for name, value in draws.settings().items()
-        if name not in ("algorithm", "chains", "draws")
-        and not (name == "thin" and value < 2)
-    }
-    rows, stored = len(model.rows), model.rows.stored
-    note = "" if stored is None else f", {rows:,} of them looked at here,"
-    row_count = f"{rows}" if stored is None else f"{stored:,}"
-    title = f"{model.estimator}, fitted to {row_count} rows{note}"
-    rules = len(model.rules)
-    inputs = say_inputs(schema.inputs, schema.choices)
-    return {
-        "title": f"{title} and {rules} rule{'s' * (rules != 1)}",
-        "data": f"{listing(inputs, 6)} -> {listing(schema.outputs, 6)}"
-        + (
-            "" if schema.classes is None else f" (classes {listing(schema.classes, 6)})"
-        ),
-        "network": f"{_network(network)}: {sum(sizes)} weights, prior "
-        f"{_prior(target)}{_scales(model.scales)}",
-        **_relevance(model),
-        **_noise(model),
-        "inference": f"{draws.plan.label}: {draws.chains} {kind} of {draws.draws} "
-        f"draws, {draws.seconds:.1f} s, seed {model.random_state}",
-        **({"chosen": model.choice.reason} if model.choice.reason else {}),
-        "settings": ", ".join(f"{name}={_short(v)}" for name, v in settings.items()),
-        "rows": rows if stored is None else stored,
-        **({} if stored is None else {"rows_looked_at": rows}),
-        "inputs": list(schema.inputs),
-        "outputs": list(schema.outputs),
-        "weights": int(sum(sizes)),
-        "plan": draws.settings(),
-        "seconds": draws.seconds,
-        "interrupted": draws.interrupted,
-    }
-
-
-def _without_scales(network: Network) -> Network:
-    """The network without its scales of weights, which belong to the prior."""
-    return network.inner if isinstance(network, ScaledNetwork) else network
-
-
-def _network(network: Network) -> str:
-    """A network's kind and widths."""
-    if not isinstance(network, MLP):
-        return type(network).__name__
-    widths = (network.inputs, *network.hidden, network.outputs)
-    return f"MLP {'-'.join(map(str, widths))}, {network.activation}"
-
-
-def _prior(target: Target) -> str:
-    network, prior = target.network, target.weight_prior
-    if not isinstance(network, ScaledNetwork):
-        return prior.label
-    hyper = network.hyper
-    weights, biases = shown(hyper.weights), shown(hyper.biases)
-    return (
-        f"learned (scales of weights {weights} and of biases {biases}, "
-        f"give or take a factor of {np.exp(hyper.spread):.2g})"
-    )
-
-
-def _relevance(model: FittedModel) -> dict[str, str]:
-    """The relevances of inputs, if they were learned and there are several inputs."""
-    relevances = relevance(model)
-    if relevances is None or len(relevances.inputs) < 2:
-        return {}
-    median, lower, upper = relevances.median, relevances.lower, relevances.upper
-    names = relevances.inputs
-    shares = [
-        f"{names[i]} {share(median[i])} ({share(lower[i])} to {share(upper[i])})"
-        for i in relevances.order
-    ]
-    return {"relevance": f"relevance of inputs: {listing(shares, 4)}"}
-
-
-def _noise(model: FittedModel) -> dict[str, str]:
-    """The noise in words; nothing for classes."""
-    if model.schema.classes is not None:
-        return {}
-    rows = evenly(len(model.rows.X), REFERENCE_INPUTS)
-    noise = model.predictive.noise_at(model.rows.X[rows], REFERENCE_INPUTS)
-    typical = noise.mean(axis=0)
-    if model.noise is None:
-        how, ends = (
-            "varies with the inputs",
-            (typical.min(axis=0), typical.max(axis=0)),
-        )
-        sizes = [f"{low:.3g} to {high:.3g}" for low, high in zip(*ends, strict=True)]
-    else:
-        how = "given" if model.is_noise_given else "inferred"
-        sizes = [f"{size:.3g}" for size in typical[0]]
-    return {"noise": f"noise {how}: {', '.join(sizes)}"}
 
 
 def _places(
@@ -456,13 +164,13 @@ def _rule_advice(
 ) -> list[str]:
     name, advice = bound.name, []
     if check is not None and check.violation > 0.01:
-        problem = f"Rule {name!r} is broken in {check.violation:.1%} of cases: "
+        problem = f"Rule {name!r} is violated in {share(check.violation)} of cases: "
         see_conflicts = Advice(Kind.SEE_CONFLICTS, name)
         advice.append(
             Sentence(problem, f"{bound.claim.remedy}, or ", see_conflicts, ".")
         )
     if check is not None and check.data_violation:
-        problem = f"Data rows break rule {name!r}: "
+        problem = f"Data rows violate rule {name!r}: "
         advice.append(Sentence(problem, Advice(Kind.NAME_ROWS, name), "."))
     if rhat is not None and rhat > FAIR_RHAT:
         advice.append(
@@ -477,8 +185,8 @@ def _projected_advice(bound: BoundRule, check: RuleCheck | None) -> list[str]:
     name, advice = bound.name, []
     if check is not None and check.violation > 0.01:
         problem = (
-            f"Rule {name!r} is broken in {check.violation:.1%} of cases although draws "
-            "were moved: give the projection more rounds ("
+            f"Rule {name!r} is violated in {share(check.violation)} of cases although "
+            "draws were moved: give the projection more rounds ("
         )
         remedy = (
             "), or the network more units; or correct the rule, if it contradicts "
@@ -487,19 +195,7 @@ def _projected_advice(bound: BoundRule, check: RuleCheck | None) -> list[str]:
         advice.append(Sentence(problem, Kind.MORE_ROUNDS, remedy))
     if check is not None and check.data_violation:
         advice.append(
-            f"Data rows break rule {name!r}, and draws were moved away from them: see "
-            "by how much under Projection, and correct the rows or the rule."
+            f"Data rows violate rule {name!r}, and draws were moved away from them: "
+            "see by how much under Projection, and correct the rows or the rule."
         )
     return advice
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _scales(scales: Any) -> str:
-    """Inputs with scales of their own; empty for most models."""
-    return "".join(
-        f", {name} from {float(origin):g} in steps of {float(step):g}"
-        for name, (origin, step) in (scales or {}).items()
-    )

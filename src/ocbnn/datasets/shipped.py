@@ -1,10 +1,10 @@
 """Data that come with the library; every file is checked before it is read."""
 
-import hashlib
 import sys
 from functools import cache
 from pathlib import Path
 
+from ocbnn.core.digest import file_digest
 from ocbnn.errors import DataError
 
 _SUMS = "SHA256SUMS"
@@ -27,7 +27,7 @@ def shipped(name: str) -> Path:
         path = root / file
         if not path.is_file():
             raise DataError(f"{path}: this file of the shipped data is missing.")
-        if _digest(path) != sums[file]:
+        if file_digest(path) != sums[file]:
             raise DataError(
                 f"{path}: not the file that was shipped (its SHA-256 differs from the "
                 f"one in {_SUMS}). Restore it, or name a folder of your own."
@@ -53,8 +53,3 @@ def _root() -> Path:
 def _sums(root: Path) -> dict[str, str]:
     lines = (root / _SUMS).read_text().splitlines()
     return {name: digest for digest, name in (line.split(maxsplit=1) for line in lines)}
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

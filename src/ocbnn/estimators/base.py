@@ -1,11 +1,9 @@
 """The common part of the regressor and the classifier."""
 
-import abc
 import dataclasses
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from sklearn.utils.validation import validate_data
 
@@ -19,31 +17,24 @@ from ocbnn.fitted.conclusion import conclude, obey, project_prior
 from ocbnn.fitted.names import in_order, input_names
 from ocbnn.fitted.record import FittedModel, Given, Rows
 from ocbnn.fitted.streams import Stream, open_stream
+from ocbnn.fitted.target import (
+    TargetSettings,
+    make_likelihood,
+    make_network,
+    make_target,
+)
 from ocbnn.inference import SMC, Choice, choose, sample
 from ocbnn.inference.choice import BATCH
-from ocbnn.networks import MLP, EquinoxNetwork, Network
-from ocbnn.posterior import Likelihood, Target
 from ocbnn.predictive.predictive import predict_with
-from ocbnn.priors import RuleTerm, with_prior
 from ocbnn.priors.rulebook import bind_rules, make_terms
 from ocbnn.refinement.hard import Answers, answering, hold, refuse_rows
 from ocbnn.refinement.projection import as_obedience, refuse_without_slack
 from ocbnn.refinement.rounds import Run, fit_draws
 from ocbnn.rules import BoundRule, Schema, output_limits
 
-# The data of a fit: inputs and outputs in memory, or in files.
-Data: TypeAlias = tuple[np.ndarray, np.ndarray] | Stream
-
 
 class BaseOCBNN(FittedEstimator):
-    """Fits a Bayesian neural network to data and rules; subclasses add a likelihood."""
-
-    # For subclasses.
-
-    @abc.abstractmethod
-    def _likelihood(
-        self, schema: Schema, rules: tuple[BoundRule, ...], units: Units
-    ) -> Likelihood: ...
+    """Fits a Bayesian neural network to data and rules; subclasses read the outputs."""
 
     # Fitting, step by step.
 
@@ -84,7 +75,15 @@ class BaseOCBNN(FittedEstimator):
         numbers = Y if schema.classes is None else None
         terms = make_terms(rules, key_rules, X, numbers, units)
         priced = () if is_projected else terms
-        target = self._assemble(schema, rules, priced, data, units, choice.batch_size)
+        target = make_target(
+            self._target_settings(),
+            schema,
+            rules,
+            priced,
+            data,
+            units,
+            choice.batch_size,
+        )
         settings = self.progress, self.devices, self.checkpoint
         run = Run(choice.plan, (X, Y), *settings)
         result = fit_draws(target, run, key_run, False if is_projected else refine)
@@ -109,54 +108,8 @@ class BaseOCBNN(FittedEstimator):
         else:
             self.fitted_ = conclude(fitted)
 
-    def _assemble(
-        self,
-        schema: Schema,
-        rules: tuple[BoundRule, ...],
-        terms: tuple[RuleTerm, ...],
-        data: Data | None,
-        units: Units | None,
-        batch_size: int | None,
-    ) -> Target:
-        """The log density, given the terms of rules in it."""
-        inputs, outputs = len(schema.inputs), _output_count(schema)
-        used_units = units or Units.plain(inputs, outputs)
-        inner_x = inner_y = None
-        if isinstance(data, Stream):
-            inner_x, inner_y = data.stored(used_units)
-        elif data is not None:
-            X, Y = data
-            inner_x = jnp.asarray(used_units.standard_inputs(X), float)
-            inner_y = (
-                jnp.asarray(used_units.standard_outputs(Y), float)
-                if schema.classes is None
-                else jnp.asarray(Y, jnp.int32)
-            )
-        network = self._network(inputs, outputs)
-        return Target(
-            *with_prior(network, self.weight_prior, self.weight_scale),
-            self._likelihood(schema, rules, used_units),
-            terms,
-            inner_x,
-            inner_y,
-            units,
-            batch_size,
-        )
-
-    def _network(self, inputs: int, outputs: int) -> Network:
-        if self.network is None:
-            return MLP(inputs, self.hidden, outputs, self.activation)
-        if isinstance(self.network, Network):
-            network = self.network
-        else:
-            network = EquinoxNetwork(self.network, inputs)
-        if (network.inputs, network.outputs) != (inputs, outputs):
-            raise SettingError(
-                f"the network maps {network.inputs} inputs to {network.outputs} "
-                f"outputs, but the data have {inputs} and {outputs}. Build it for the "
-                "data."
-            )
-        return network
+    def _target_settings(self) -> TargetSettings:
+        return TargetSettings.of(self.get_params(deep=False))
 
     def _choose(
         self,
@@ -167,7 +120,7 @@ class BaseOCBNN(FittedEstimator):
         is_stored: bool = False,
     ) -> Choice:
         """The plan that `inference` asks for, and its batch size."""
-        network = self._network(len(schema.inputs), _output_count(schema))
+        network = make_network(self._target_settings(), schema)
         weights = sum(leaf.size for leaf in jax.tree.leaves(network.shapes()))
         choice = choose(
             self.inference,
@@ -257,7 +210,9 @@ class BaseOCBNN(FittedEstimator):
         target = dataclasses.replace(
             fitted.target,
             rules=(),
-            likelihood=copy._likelihood(fitted.schema, bounds, used_units),
+            likelihood=make_likelihood(
+                copy._target_settings(), fitted.schema, bounds, used_units
+            ),
         )
         unprojected = dataclasses.replace(
             fitted,
@@ -319,7 +274,15 @@ class BaseOCBNN(FittedEstimator):
             refuse_without_slack(rules)
             priced, projected_onto = (), terms
         choice = self._choose(len(X), schema, tuple(term.bound for term in priced))
-        target = self._assemble(schema, rules, priced, None, units, choice.batch_size)
+        target = make_target(
+            self._target_settings(),
+            schema,
+            rules,
+            priced,
+            None,
+            units,
+            choice.batch_size,
+        )
         draws = sample(
             choice.plan if choice.plan.is_exact else SMC(),
             target,
@@ -380,7 +343,3 @@ def _refuse_other_limits(fitted: FittedModel, rules: tuple[BoundRule, ...]) -> N
             "region, and the draws were made under other limits than these rules set. "
             "Give the rule a region, or fit again with it."
         )
-
-
-def _output_count(schema: Schema) -> int:
-    return len(schema.outputs if schema.classes is None else schema.classes)

@@ -15,10 +15,7 @@ from ocbnn.estimators.base import BaseOCBNN
 from ocbnn.fitted.names import make_schema, names_of_rows, target_names
 from ocbnn.fitted.record import Given
 from ocbnn.fitted.streams import Stream
-from ocbnn.posterior import Categorical
-from ocbnn.posterior.masks import ClassMask
-from ocbnn.refinement.hard import hard_rules
-from ocbnn.rules import BoundRule, Schema
+from ocbnn.rules import Schema
 
 
 class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
@@ -304,9 +301,3 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
     def _units(self, X: Measured, schema: Schema) -> Units | None:
         logits = len(schema.classes or ())
         return make_units(self.standardize, self.scales, schema.inputs, X, None, logits)
-
-    def _likelihood(
-        self, schema: Schema, rules: tuple[BoundRule, ...], units: Units
-    ) -> Categorical:
-        hard = hard_rules(rules)
-        return Categorical(ClassMask(units, hard) if hard else None)

@@ -9,13 +9,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ocbnn.analysis.checks import check_rules, log_density_parts
-from ocbnn.analysis.conflict import ConflictReport, conflicts
+from ocbnn.analysis.conflict import conflicts
+from ocbnn.analysis.conflict_page import ConflictReport
 from ocbnn.analysis.diagnostic_pictures import plot_diagnostics
 from ocbnn.analysis.explanation import explain
 from ocbnn.analysis.explanation_page import Explanations
 from ocbnn.analysis.export import to_arviz
 from ocbnn.analysis.relevance import Relevance, plot_relevance, relevance
-from ocbnn.analysis.report import Report, make_report
+from ocbnn.analysis.report import make_report
+from ocbnn.analysis.report_page import Report
 from ocbnn.certificates.arguments import BOXES, CONFIDENCE, DRAWS
 from ocbnn.certificates.certificate import Certificate
 from ocbnn.certificates.certification import certify

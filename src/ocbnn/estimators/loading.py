@@ -127,7 +127,7 @@ def _model(bundle: Bundle, left_out: dict[str, Any]) -> Any:
         )
     settings = read_settings(document, arrays)
     model = ESTIMATORS[name](**settings, **left_out)
-    fitted = read_model(bundle, model.get_params(deep=False), model._assemble)
+    fitted = read_model(bundle, model.get_params(deep=False))
     model.n_features_in_ = len(fitted.schema.inputs)
     if fitted.given.columns is not None:
         model.feature_names_in_ = np.array(fitted.given.columns, dtype=object)

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import jax.numpy as jnp
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
@@ -17,28 +16,12 @@ from ocbnn.errors import SettingError
 from ocbnn.estimators.base import BaseOCBNN
 from ocbnn.fitted.names import make_schema, names_of_rows, target_names
 from ocbnn.fitted.record import Given
-from ocbnn.fitted.streams import (
-    refuse_constant,
-    refuse_outside,
-)
-from ocbnn.networks import MLP
-from ocbnn.posterior import (
-    Gaussian,
-    GaussianNoise,
-    Likelihood,
-    TruncatedGaussian,
-    VaryingNoise,
-)
+from ocbnn.fitted.streams import refuse_constant, refuse_outside
+from ocbnn.fitted.target import observation_limits
 from ocbnn.predictive import Summary
 from ocbnn.predictive.predictive import Limits
 from ocbnn.priors.rulebook import bind_rules
-from ocbnn.rules import BoundRule, Schema, output_limits
-
-# The prior of the noise: a median of a tenth of the outputs' spread, and a standard
-# deviation of its logarithm.
-_NOISE_SHARE, _NOISE_SPREAD = 0.1, 1.0
-# Hidden units of the network for varying noise.
-_NOISE_UNITS = 5
+from ocbnn.rules import Schema
 
 
 @dataclasses.dataclass(eq=False, repr=False, kw_only=True)
@@ -201,7 +184,7 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
         sample = (X, y) if stream is None else stream.seen
         X, Y, schema, given = self._data(*sample, must_vary=stream is None)
         if self.truncate:
-            limits = self._limits(schema, bind_rules(self.rules, schema))
+            limits = observation_limits(schema, bind_rules(self.rules, schema))
             blocks = [(0, Y)] if stream is None else stream.Y.blocks()
             refuse_outside(blocks, limits, schema.outputs, names)
         measured = (X, Y) if stream is None else (stream.x, stream.y)
@@ -445,51 +428,6 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
     def _units(self, X: Measured, Y: Measured | None, schema: Schema) -> Units | None:
         outputs = len(schema.outputs)
         return make_units(self.standardize, self.scales, schema.inputs, X, Y, outputs)
-
-    def _likelihood(
-        self, schema: Schema, rules: tuple[BoundRule, ...], units: Units
-    ) -> Likelihood:
-        noise = self._noise(units, len(schema.outputs))
-        if not self.truncate:
-            return noise
-        low, high = map(units.standard_outputs, self._limits(schema, rules))
-        return TruncatedGaussian(noise, low, high)
-
-    def _limits(self, schema: Schema, rules: tuple[BoundRule, ...]) -> Limits:
-        """The limits of observations."""
-        low, high = output_limits(rules, len(schema.outputs))
-        if not np.isfinite([low, high]).any():
-            raise SettingError(
-                "truncate=True takes the limits of observations from rules without a "
-                "region that bound single outputs, and there are none. Write such a "
-                f"rule, for example `{schema.outputs[0]} >= 0 [sampler=like-data]`, or "
-                "leave truncate out."
-            )
-        return low, high
-
-    def _noise(self, units: Units, outputs: int) -> Gaussian:
-        # In standard units; without them, outputs are assumed to be of order one.
-        typical = jnp.full((outputs,), _NOISE_SHARE)
-        if isinstance(self.noise, str) and self.noise == "infer":
-            return GaussianNoise(typical, _NOISE_SPREAD, known=False)
-        if isinstance(self.noise, str) and self.noise == "varies":
-            inputs = len(units.x_scale)
-            network = MLP(inputs, (_NOISE_UNITS,), outputs, activation="tanh")
-            return VaryingNoise(typical, network, _NOISE_SPREAD)
-        return GaussianNoise(jnp.asarray(self._known_noise(outputs) / units.y_scale))
-
-    def _known_noise(self, outputs: int) -> np.ndarray:
-        try:
-            sd = np.asarray(self.noise, float)
-        except (TypeError, ValueError):
-            sd = np.array(np.nan)
-        if sd.shape not in ((), (outputs,)) or not ((sd > 0) & (sd < np.inf)).all():
-            raise SettingError(
-                'noise must be "infer", "varies", or a number above zero, the standard '
-                "deviation of an observation in the units of y, or a list of such "
-                f"numbers, one for each of {outputs} outputs, got {self.noise!r}."
-            )
-        return np.broadcast_to(sd, (outputs,))
 
     def _as_given(self, table: np.ndarray) -> np.ndarray:
         return table[:, 0] if self.fitted_.given.y_ndim == 1 else table

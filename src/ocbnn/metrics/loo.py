@@ -2,7 +2,8 @@ r"""How well each observation is predicted from the others, from one set of draw
 
 Leaving row $i$ out of the posterior divides it by $p(y_i|W)$, so the draws are weighted
 by one over that, Pareto smoothed (Vehtari, Gelman and Gabry 2017). Further weights may
-add or remove rules at the same time.
+add or remove rules at the same time, and functions other than the draws may be scored;
+ArviZ's `loo` takes neither. Without them the two agree to 14 digits.
 """
 
 from typing import NamedTuple

@@ -5,6 +5,11 @@ A few huge weights would spoil the estimate, so the largest ones are replaced by
 expected order statistics of a generalised Pareto distribution fitted to them. Its shape
 $\hat k$ says whether the weights can be trusted at all. References: Vehtari, Simpson,
 Gelman, Yao and Gabry (2024); the fit is that of Zhang and Stephens (2009).
+
+ArviZ smooths in the same way; the two agree to 13 digits, and the tests compare them.
+Ours stays because every report of a model with rules needs it, and ArviZ is optional,
+with one interface on Python 3.11 (0.x) and another in 1.x. For 200 rows and 4000 draws
+it takes 0.06 s, and ArviZ 0.23 0.02 s.
 """
 
 from typing import NamedTuple

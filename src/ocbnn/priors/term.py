@@ -260,7 +260,8 @@ def make_term(
         input_scale = np.ones(len(units.x_scale))
     outputs = len(bound.schema.outputs)
     ys = np.zeros((1, outputs)) if reference is None else np.asarray(reference)
-    ys = jnp.asarray(_evenly(ys, 64), float)
+    ys = jnp.asarray(ys[evenly(len(ys), 64)], float)
+    some = points[evenly(len(points), 16)]
     claim = bound.claim if units is None else bound.claim.standard(units)
     if output_scale is None:
         scales = claim.unit_scales()
@@ -270,14 +271,9 @@ def make_term(
             input_scale = np.ones(len(bound.schema.inputs))
         along = jnp.asarray(input_scale, float)
         slopes = {a: slope_scale(a, sizes, along) for a in bound.slopes}
-        typical = Typical(_evenly(points, 16), ys, sizes, slopes)
+        typical = Typical(some, ys, sizes, slopes)
         scales = claim.measured_scales(typical)
     claim.check_points(bound.name, points, len(bound.schema.classes or range(outputs)))
-    sample = np.asarray(_evenly(points, 16)), np.asarray(ys)
+    sample = np.asarray(some), np.asarray(ys)
     warn_of_lost_digits(bound, claim, *sample, scales, units)
     return RuleTerm(bound, sampler, points, scales, units)
-
-
-def _evenly(table: Any, count: int) -> Any:
-    """At most `most` rows, from the whole table: it may be sorted."""
-    return table[evenly(len(table), count)]

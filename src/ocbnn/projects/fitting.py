@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ocbnn.analysis.report import Report
+from ocbnn.analysis.report_page import Report
 from ocbnn.core.advice import Kind, Spelling
+from ocbnn.core.digest import file_digest
 from ocbnn.core.page import block
 from ocbnn.core.processes import is_first, require_same, wait_for_all
 from ocbnn.core.sentences import Sentence, errors_spelled, spelled
@@ -25,7 +26,7 @@ from ocbnn.projects.build import Model, build
 from ocbnn.projects.columns import read_rows
 from ocbnn.projects.command_advice import on_command_line
 from ocbnn.projects.data_split import DataSplit, parts_of
-from ocbnn.projects.folder import Run, RunFolder, as_json, digest
+from ocbnn.projects.folder import Run, RunFolder, as_json
 from ocbnn.projects.scores import score, score_lines
 from ocbnn.projects.streaming import MEMORY, kept_parts, survey, write_parts
 from ocbnn.projects.study import Study, read_study
@@ -232,7 +233,7 @@ def _run(study: Study, seed: int, quick: bool) -> Run:
         study=str(study.source.path.absolute()),
         folder=str(study.source.folder.absolute()),
         text=hashlib.sha256(study.source.text.encode()).hexdigest(),
-        data=digest(study.table),
+        data=file_digest(study.table),
         seed=seed,
         quick=quick,
     )

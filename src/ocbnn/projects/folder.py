@@ -1,7 +1,6 @@
 """The folder of a fit: its settings, checkpoint, model and report."""
 
 import dataclasses
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -157,12 +156,6 @@ class RunFolder:
             shutil.rmtree(path, ignore_errors=True)
         for path in (self.model, self.report_text, self.report_json):
             path.unlink(missing_ok=True)
-
-
-def digest(path: Path) -> str:
-    """A table's fingerprint."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def as_json(content: Any) -> str:

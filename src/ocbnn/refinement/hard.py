@@ -10,7 +10,7 @@ import numpy as np
 from ocbnn.core.advice import Kind
 from ocbnn.core.sentences import Sentence
 from ocbnn.core.types import RandomKey, RowNames
-from ocbnn.core.words import listing
+from ocbnn.core.words import listing, share
 from ocbnn.errors import DataError, InferenceError
 from ocbnn.metrics.hard_rules import (
     LEAST_DRAWS,
@@ -41,7 +41,7 @@ def hard_rules(bounds: Iterable[BoundRule]) -> tuple[BoundRule, ...]:
 
 
 def kept_rules(bounds: Iterable[BoundRule]) -> tuple[BoundRule, ...]:
-    """The rules that no prediction may break: firm and hard ones, not about slopes."""
+    """The rules that every prediction keeps: firm and hard ones, not about slopes."""
     return tuple(b for b in bounds if b.rule.strictness != "soft" and not b.slopes)
 
 
@@ -65,20 +65,20 @@ def refuse_rows(
     hard = [bound for bound in hard_rules(bounds) if not bound.slopes]
     if not hard:
         return
-    broken_rows: dict[str, list[int]] = {bound.name: [] for bound in hard}
+    violating: dict[str, list[int]] = {bound.name: [] for bound in hard}
     total = 0
     for start, X, Y in blocks:
         total += len(X)
         for bound in hard:
             rows = np.flatnonzero(~bound.holds(X, Y)) + start
-            broken_rows[bound.name] += rows.tolist()
+            violating[bound.name] += rows.tolist()
     for bound in hard:
-        rows = broken_rows[bound.name]
+        rows = violating[bound.name]
         if rows:
             row_names = [row if names is None else names[row] for row in rows]
             suffix = " (counted from 0)" if names is None else ""
             raise DataError(
-                f"{len(rows)} of {total} rows break the hard rule {bound.name!r}, "
+                f"{len(rows)} of {total} rows violate the hard rule {bound.name!r}, "
                 f"which allows no exceptions: row {listing(row_names, 5)}{suffix}. "
                 "Correct these rows or the rule, or write strength=firm."
             )
@@ -180,7 +180,7 @@ def _refuse_few(
 ) -> None:
     if not too_few(conditioned, record.holding, record.draws):
         return
-    shares = listing(f"{r.share:.1%} keep {r.rule!r}" for r in record.rules)
+    shares = listing(f"{share(r.share)} keep {r.rule!r}" for r in record.rules)
     message = (
         "too few draws keep the hard rules to represent a posterior: "
         f"{record.holding} of {record.draws}, worth {record.ess:.1f} of equal weight. "

@@ -6,7 +6,8 @@ from typing import Any
 
 from ocbnn.core.warn import warn
 from ocbnn.core.words import listing, share
-from ocbnn.errors import InferenceWarning, StorageError
+from ocbnn.errors import InferenceWarning
+from ocbnn.storage import record_from_dict, record_to_dict
 
 Quantiles = tuple[float, float, float, float]
 
@@ -23,11 +24,12 @@ class RuleProjection:
     rule
         Its name.
     before
-        The share of draws that broke it somewhere as they were drawn.
+        The share of draws that violated it somewhere as they were drawn.
     after
         The share that still does.
     worst
-        The least slack of all draws afterwards, in natural sizes; below zero: broken.
+        The least slack of all draws afterwards, in natural sizes; below zero if
+        violated.
     """
 
     rule: str
@@ -79,11 +81,12 @@ class ProjectionRecord:
     Attributes
     ----------
     target
-        The share of draws that may break a rule.
+        The share of draws that may violate a rule.
     draws
         How many draws there are.
     moved
-        How many of them broke a rule and were moved; the others are as they were drawn.
+        How many of them violated a rule and were moved; the others are as they were
+        drawn.
     rounds
         How often draws were searched and moved.
     seconds
@@ -104,7 +107,7 @@ class ProjectionRecord:
 
     @property
     def is_met(self) -> bool:
-        """Whether no rule is broken by more draws than the target allows."""
+        """Whether no rule is violated by more draws than the target allows."""
         return all(rule.after <= self.target for rule in self.rules)
 
     def __str__(self) -> str:
@@ -114,13 +117,13 @@ class ProjectionRecord:
     def lines(self) -> list[str]:
         """What was done, rule by rule, and how far it moved draws."""
         head = (
-            f"{self.moved:,} of {self.draws:,} draws broke a rule and were "
+            f"{self.moved:,} of {self.draws:,} draws violated a rule and were "
             f"moved to the nearest function that obeys, in {self.rounds} "
             f"round{'s' * (self.rounds != 1)} "
             f"({self.seconds:.1f} s)"
         )
         lines = [
-            f"{rule.rule}: broken somewhere by {share(rule.before)} of draws before "
+            f"{rule.rule}: violated somewhere by {share(rule.before)} of draws before "
             f"and {share(rule.after)} after, least slack {rule.worst:.3f}"
             for rule in self.rules
         ]
@@ -128,12 +131,7 @@ class ProjectionRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values."""
-        distances = [
-            {**dataclasses.asdict(distance), "quantiles": list(distance.quantiles)}
-            for distance in self.distances
-        ]
-        rules = [dataclasses.asdict(rule) for rule in self.rules]
-        return {**dataclasses.asdict(self), "rules": rules, "distances": distances}
+        return record_to_dict(self)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "ProjectionRecord":
@@ -144,39 +142,7 @@ class ProjectionRecord:
         StorageError
             When something is missing or of another kind.
         """
-        try:
-            rules = tuple(
-                RuleProjection(
-                    str(rule["rule"]),
-                    float(rule["before"]),
-                    float(rule["after"]),
-                    float(rule["worst"]),
-                )
-                for rule in document["rules"]
-            )
-            distances = tuple(_distance(entry) for entry in document["distances"])
-            return cls(
-                float(document["target"]),
-                int(document["draws"]),
-                int(document["moved"]),
-                int(document["rounds"]),
-                float(document["seconds"]),
-                rules,
-                distances,
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise StorageError(
-                f"the record of the projection is damaged: {error}."
-            ) from None
-
-
-def _distance(document: Mapping[str, Any]) -> Distance:
-    low, middle, high, most = map(float, document["quantiles"])
-    shares = [
-        None if document[name] is None else float(document[name])
-        for name in ("of_noise", "of_spread")
-    ]
-    return Distance(str(document["output"]), (low, middle, high, most), *shares)
+        return record_from_dict(cls, document, "projection")
 
 
 def warn_if_far(record: ProjectionRecord) -> None:
@@ -192,17 +158,17 @@ def warn_if_far(record: ProjectionRecord) -> None:
 
 
 def warn_if_disobeyed(record: ProjectionRecord) -> None:
-    """Tell that a rule is still broken by more draws than may."""
+    """Tell that a rule is still violated by more draws than may."""
     if record.is_met:
         return
-    broken = [
+    violated = [
         f"rule {rule.rule!r} by {share(rule.after)} ({share(rule.before)} before)"
         for rule in record.rules
         if rule.after > record.target
     ]
     warn(
-        f"after {record.rounds} rounds of projection, draws still break rules "
-        f"somewhere, and {share(record.target)} of them may: {listing(broken, 3)}. "
+        f"after {record.rounds} rounds of projection, draws still violate rules "
+        f"somewhere, and {share(record.target)} of them may: {listing(violated, 3)}. "
         "Give it more rounds, refine=20, a wider network, or look at the rule: it may "
         "contradict the data or another rule.",
         InferenceWarning,

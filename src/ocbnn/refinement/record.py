@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ocbnn.core.warn import warn
-from ocbnn.core.words import at_least
+from ocbnn.core.words import at_least, share
 from ocbnn.errors import InferenceWarning, StorageError
+from ocbnn.storage import record_from_dict, record_to_dict
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,9 +21,9 @@ class RuleRound:
     held
         Share of draws for which neither the search nor a test point found a violation.
     at_points
-        Share of draws that break it at the points where the density evaluates it.
+        Share of draws that violate it at the points where the density evaluates it.
     worst
-        The least slack of all draws, in natural sizes; below zero if broken.
+        The least slack of all draws, in natural sizes; below zero if violated.
     slack
         Slack of the draws at their worst inputs: 5 %, 50 % and 95 % quantiles.
     strength
@@ -67,7 +68,7 @@ class Round:
 
     @property
     def held(self) -> float:
-        """The share of draws that keep the rule that is broken most often."""
+        """The share of draws that keep the rule that is violated most often."""
         return min(rule.held for rule in self.rules)
 
     @property
@@ -90,7 +91,7 @@ class RefinementRecord:
     Attributes
     ----------
     target
-        The share of draws that may break a rule.
+        The share of draws that may violate a rule.
     error_is
         What the training error is.
     rounds
@@ -113,12 +114,12 @@ class RefinementRecord:
 
     @property
     def is_met(self) -> bool:
-        """Whether no rule is broken by more draws than the target allows."""
+        """Whether no rule is violated by more draws than the target allows."""
         return 1.0 - self.after.held <= self.target
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values."""
-        return {**dataclasses.asdict(self), "rounds": [*map(_plain, self.rounds)]}
+        return record_to_dict(self)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "RefinementRecord":
@@ -129,15 +130,10 @@ class RefinementRecord:
         StorageError
             When a value is missing or has the wrong type.
         """
-        try:
-            rounds = tuple(_round(entry) for entry in document["rounds"])
-            if not rounds:
-                raise ValueError("there is no round")
-            return cls(float(document["target"]), str(document["error_is"]), rounds)
-        except (KeyError, TypeError, ValueError) as error:
-            raise StorageError(
-                f"the record of the refinement is damaged: {error}."
-            ) from None
+        record = record_from_dict(cls, document, "refinement")
+        if not record.rounds:
+            raise StorageError("the record of the refinement is damaged: no rounds.")
+        return record
 
     def __str__(self) -> str:
         head = f"Refinement in {len(self.rounds)} runs, aiming at "
@@ -158,50 +154,19 @@ def _rule_line(rule: RuleRound) -> str:
     )
 
 
-def _plain(run: Round) -> dict[str, Any]:
-    rules = [
-        {**dataclasses.asdict(rule), "slack": list(rule.slack)} for rule in run.rules
-    ]
-    return {**dataclasses.asdict(run), "rules": rules}
-
-
-def _round(entry: Mapping[str, Any]) -> Round:
-    rules = tuple(
-        RuleRound(
-            rule=str(rule["rule"]),
-            held=float(rule["held"]),
-            at_points=float(rule["at_points"]),
-            worst=float(rule["worst"]),
-            slack=(
-                float(rule["slack"][0]),
-                float(rule["slack"][1]),
-                float(rule["slack"][2]),
-            ),
-            strength=float(rule["strength"]),
-            added=int(rule["added"]),
-        )
-        for rule in entry["rules"]
-    )
-    return Round(
-        is_full=bool(entry["is_full"]),
-        draws=int(entry["draws"]),
-        error=float(entry["error"]),
-        seconds=float(entry["seconds"]),
-        rules=rules,
-    )
-
-
 def warn_if_unmet(record: RefinementRecord) -> None:
-    """Warn if more draws than the target allows still break a rule."""
+    """Warn if more draws than the target allows still violate a rule."""
     if record.is_met:
         return
     worst = min(record.after.rules, key=lambda rule: rule.held)
+    before = next(rule for rule in record.before.rules if rule.rule == worst.rule)
+    rounds = len(record.rounds) - 1
     warn(
-        f"after {len(record.rounds) - 1} rounds of refinement, rule {worst.rule!r} is "
-        f"still broken somewhere by {1 - worst.held:.1%} of the draws "
-        f"({1 - record.before.rules[0].held:.1%} before refinement); at most "
-        f'{record.target:.1%} are allowed. Write strength="firm" if it is not, allow '
-        "more rounds, refine=10, or look at its worst inputs: the data may contradict "
-        "it.",
+        f"after {rounds} round{'s' * (rounds != 1)} of refinement, rule "
+        f"{worst.rule!r} is still violated somewhere by {share(1 - worst.held)} of "
+        f"the draws ({share(1 - before.held)} before refinement); at most "
+        f'{share(record.target)} are allowed. Write strength="firm" if it is not, '
+        "allow more rounds, refine=10, or look at its worst inputs: the data may "
+        "contradict it.",
         InferenceWarning,
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from ocbnn.core.advice import Kind
 from ocbnn.core.choices import free_columns, pick, say_point
+from ocbnn.core.rows import evenly
 from ocbnn.core.sentences import Sentence
 from ocbnn.core.words import listing
 from ocbnn.language.words import Label
@@ -157,9 +158,7 @@ def find_conflict(
     judged = [rule for rule in bounds if is_judged(rule)]
     if not judged:
         return None
-    rows = X
-    if len(X) > MOST_POINTS:
-        rows = X[np.linspace(0, len(X) - 1, MOST_POINTS).round().astype(int)]
+    rows = X[evenly(len(X), MOST_POINTS)]
     conflict = _at_fault(
         judged, np.concatenate([rows, where_regions_overlap(judged, X)])
     )

@@ -3,8 +3,8 @@
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,6 +15,7 @@ from ocbnn.core.words import shorten
 from ocbnn.errors import RuleError, StorageError
 from ocbnn.fitted import FittedModel, Rows
 from ocbnn.fitted.record import Given
+from ocbnn.fitted.target import TargetSettings, make_target
 from ocbnn.inference import Choice, Draws, Plan, Verdict
 from ocbnn.inference.plan_names import TAG as PLAN_TAG, plan_from_plain
 from ocbnn.language.schema import as_choices
@@ -30,19 +31,13 @@ from ocbnn.rules import BoundRule, Rule, Schema, parse_rule
 from ocbnn.saving.tags import PRIOR_TAGS
 from ocbnn.saving.terms import read_term, take
 from ocbnn.saving.writing import leaf_names
-from ocbnn.storage import Bundle, from_plain
+from ocbnn.storage import Bundle, from_plain, record_from_dict
 
 _MAX_NAME = 5000
 _DTYPE = re.compile(r"[<>|=][biufUO]\d*")
 
 
-# Makes the log density from names, rules, their terms, data, units and a batch size.
-Assemble: TypeAlias = Callable[..., Target]
-
-
-def read_model(
-    bundle: Bundle, settings: Mapping[str, Any], assemble: Assemble
-) -> FittedModel:
+def read_model(bundle: Bundle, settings: Mapping[str, Any]) -> FittedModel:
     """A fitted model from a bundle that `save_model` wrote.
 
     Parameters
@@ -51,8 +46,6 @@ def read_model(
         The content of the file.
     settings
         The settings of the estimator that fitted it.
-    assemble
-        The function that makes the log density of this estimator.
 
     Raises
     ------
@@ -70,7 +63,15 @@ def read_model(
     data = None if rows is None or rows.stored is not None else (rows.X, rows.Y)
     is_projected = document.get("projection") is not None
     priced = () if is_projected else terms
-    target = assemble(schema, rules, priced, data, units, choice.batch_size)
+    target = make_target(
+        TargetSettings.of(settings),
+        schema,
+        rules,
+        priced,
+        data,
+        units,
+        choice.batch_size,
+    )
     draws = _draws(target, choice.plan, _part(document, "draws"), arrays)
     held, kept = _held(rules, draws.size, document, arrays)
     projection, free = _projection(target, draws, document, arrays)
@@ -324,9 +325,10 @@ def _held(
     kept = take(arrays, "held/kept", (None,), kinds="iu").astype(int)
     if not kept.size or kept.min() < 0 or kept.max() >= size:
         raise StorageError("the array 'held/kept' names draws that do not exist.")
-    rules = tuple(_record(HardRuleEntry, rule) for rule in entry["rules"])
     fields = {name: value for name, value in entry.items() if name != "rules"}
-    return _record(HardRuleRecord, fields, rules=rules), kept
+    entries = [_values(HardRuleEntry, rule) for rule in entry["rules"]]
+    held = {**_values(HardRuleRecord, fields), "rules": entries}
+    return record_from_dict(HardRuleRecord, held, "hard rules"), kept
 
 
 def _trace(
@@ -371,7 +373,11 @@ def _plan(document: dict[str, Any], given: object) -> Plan:
 
 
 def _record(kind: Any, document: dict[str, Any], **values: Any) -> Any:
-    """A data class from its stored fields, without fields of newer versions."""
+    """A data class from its stored fields."""
+    return kind(**_values(kind, document), **values)
+
+
+def _values(kind: Any, document: dict[str, Any]) -> dict[str, Any]:
+    """The values of a data class's stored fields, without fields of newer versions."""
     names = {field.name for field in dataclasses.fields(kind)}
-    plain = {k: from_plain(v, k) for k, v in document.items() if k in names}
-    return kind(**plain, **values)
+    return {k: from_plain(v, k) for k, v in document.items() if k in names}

@@ -7,6 +7,10 @@ from ocbnn.storage.bundle import (
     write_bundle as write_bundle,
 )
 from ocbnn.storage.files import replace_file as replace_file
+from ocbnn.storage.records import (
+    record_from_dict as record_from_dict,
+    record_to_dict as record_to_dict,
+)
 from ocbnn.storage.values import (
     NotPlainError as NotPlainError,
     from_plain as from_plain,

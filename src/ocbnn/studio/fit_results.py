@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ocbnn.analysis.conflict import HeldOut
+from ocbnn.analysis.conflict_page import HeldOut
 from ocbnn.analysis.projected_rules import left_out
 from ocbnn.core.page import block
 from ocbnn.core.sentences import spelled
