@@ -116,7 +116,7 @@ def test_a_proposed_rule_is_tried_on_top_of_the_others(both, free):
         both.conflicts(CAP)
     right = inputs("x").between(0, 1)
     own = custom(lambda x, y: -(y**2).sum(), name="mine", where=right)
-    with pytest.raises(RuleError, match="'mine' is custom"):
+    with pytest.raises(RuleError, match="'mine' cannot be searched"):
         both.conflicts(own)
 
 

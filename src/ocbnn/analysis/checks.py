@@ -87,7 +87,8 @@ def _terms_to_check(model: FittedModel, rules: Any) -> list[RuleTerm]:
         if not bound.is_checkable:
             raise RuleError(
                 f"rule {bound.name!r} does not say which outputs keep it, so it cannot "
-                "be checked. Write custom(log_g, holds=...)."
+                "be checked. Write it with require, forbid or expect, or write "
+                "custom(log_g, holds=...)."
             )
         # One by one, because rules that contradict each other may both be checked.
         terms.append(own.get(bound) or model.proposed((bound,))[0])

@@ -236,7 +236,7 @@ class BaseOCBNN(FittedEstimator):
         Raises
         ------
         RuleError
-            When rules contradict each other, or for a custom rule, which has no slack.
+            When rules contradict each other, or a rule cannot be searched.
         DataError
             When the model was saved without its data, or rows violate a hard rule.
         """

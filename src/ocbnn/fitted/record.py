@@ -360,7 +360,7 @@ class FittedModel:
 
     @property
     def checkable_rules(self) -> tuple[BoundRule, ...]:
-        """The rules that data can break: all but custom ones."""
+        """The rules that outputs can be checked against."""
         return tuple(bound for bound in self.rules if bound.is_checkable)
 
     def placed(self, rules: Sequence[BoundRule]) -> list[BoundRule]:

@@ -99,16 +99,16 @@ def find_worst(
     Raises
     ------
     RuleError
-        For a custom rule, which cannot be checked.
+        For a rule that cannot be searched.
     SettingError
         When rule and draws are in different units.
     """
     bound = term.bound
-    if not bound.claim.is_searchable:
+    if not bound.is_searchable:
         raise RuleError(
-            f"rule {bound.name!r} is custom: it has a density, but does not say which "
-            "outputs keep it, so there is no worst input. Write it with require, "
-            "forbid or expect."
+            f"rule {bound.name!r} cannot be searched: it does not say by how much a "
+            "function violates it, so no input can be found where that is worst. Write "
+            "it with require, forbid or expect."
         )
     term.check_units(predictive.units)
     thinned = predictive.thinned(most)

@@ -28,7 +28,8 @@ def violation_profile(
 
     A rule that every draw keeps is a line at zero. The legend gives the share over all
     draws and all inputs of `x` in the region, and names rules that cannot be checked:
-    custom rules, and rules about slopes, which are not in `values`.
+    those that do not say which outputs keep them, and those about slopes, which are not
+    in `values`.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def _share(
     rule: BoundRule, X: np.ndarray, values: np.ndarray, inside: np.ndarray
 ) -> tuple[np.ndarray, str]:
     if not rule.is_checkable:
-        return np.full(len(X), np.nan), "custom, cannot be broken"
+        return np.full(len(X), np.nan), "cannot be checked"
     if rule.slopes:
         return np.full(len(X), np.nan), "about slopes, which `values` lack"
     broken = (~rule.holds(X, _outputs(rule, values, len(X)))).mean(axis=0)

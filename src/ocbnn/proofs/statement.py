@@ -117,8 +117,9 @@ def _forbidden(bound: BoundRule) -> Terms:
     terms = bound.claim.broken
     if terms is None:
         raise CertificateError(
-            f"rule {bound.name!r} is a function of your own, which cannot be bounded. "
-            "Certificates are for rules that say what outputs must or must not be."
+            f"rule {bound.name!r} does not say with an expression which outputs "
+            "violate it, so there is nothing to prove. Certificates are for rules that "
+            "say what outputs must or must not be."
         )
     return terms
 

@@ -86,11 +86,11 @@ def as_obedience(refine: object) -> Refinement | None:
 def refuse_without_slack(rules: Sequence[BoundRule]) -> None:
     """Refuse rules that no function can be moved by."""
     for bound in rules:
-        if not bound.claim.is_searchable:
+        if not bound.is_searchable:
             message = (
-                f"rule {bound.name!r} is custom: it has a density, but does not say by "
-                "how much a function breaks it, so no function can be moved until it "
-                "obeys. Say it with require, forbid or expect, or "
+                f"rule {bound.name!r} cannot be searched: it does not say by how much "
+                "a function violates it, so no function can be moved until it obeys. "
+                "Write it with require, forbid or expect, or "
             )
             raise RuleError(Sentence(message, Kind.FIT_BY_PRIOR, "."))
 

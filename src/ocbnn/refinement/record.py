@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ocbnn.core.warn import warn
-from ocbnn.core.words import at_least
+from ocbnn.core.words import at_least, listing
 from ocbnn.errors import InferenceWarning, StorageError
 
 
@@ -95,11 +95,15 @@ class RefinementRecord:
         What the training error is.
     rounds
         The runs, in order; the last one made the model's draws.
+    unsearched
+        Rules that were to be refined and stayed as given, because no search can find
+        where they are violated.
     """
 
     target: float
     error_is: str
     rounds: tuple[Round, ...]
+    unsearched: tuple[str, ...] = ()
 
     @property
     def before(self) -> Round:
@@ -118,7 +122,11 @@ class RefinementRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values."""
-        return {**dataclasses.asdict(self), "rounds": [*map(_plain, self.rounds)]}
+        return {
+            **dataclasses.asdict(self),
+            "rounds": [*map(_plain, self.rounds)],
+            "unsearched": list(self.unsearched),
+        }
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "RefinementRecord":
@@ -133,7 +141,10 @@ class RefinementRecord:
             rounds = tuple(_round(entry) for entry in document["rounds"])
             if not rounds:
                 raise ValueError("there is no round")
-            return cls(float(document["target"]), str(document["error_is"]), rounds)
+            # Files of earlier versions do not name any.
+            unsearched = tuple(str(name) for name in document.get("unsearched", ()))
+            target, error_is = float(document["target"]), str(document["error_is"])
+            return cls(target, error_is, rounds, unsearched)
         except (KeyError, TypeError, ValueError) as error:
             raise StorageError(
                 f"the record of the refinement is damaged: {error}."
@@ -147,6 +158,9 @@ class RefinementRecord:
             lines.append(f"  run {number + 1}, {length}: {run} ({run.seconds:.1f} s)")
             lines += [f"    {_rule_line(rule)}" for rule in run.rules]
         lines.append(f"  {self.error_is} is the training error")
+        if self.unsearched:
+            names = listing(self.unsearched)
+            lines.append(f"  cannot be searched, and stay as given: {names}")
         return "\n".join(lines)
 
 

@@ -30,7 +30,7 @@ from ocbnn.refinement.added_points import with_points, with_rooms
 from ocbnn.refinement.hard import kept_rules
 from ocbnn.refinement.record import RefinementRecord, Round, RuleRound
 from ocbnn.refinement.rule_search import RuleSearch, is_met, search_rules
-from ocbnn.refinement.settings import Refinement, as_refinement
+from ocbnn.refinement.settings import Refinement, as_refinement, unsearchable
 
 # Steps uphill before a chain continues.
 _CLIMB = 300
@@ -166,7 +166,10 @@ def refine_fit(
         if is_last:
             break
         is_full = is_full or target_met or rounds_done >= refinement.rounds
-    record = RefinementRecord(refinement.target, _error_name(target), (*rounds,))
+    unsearched = unsearchable(term.bound for term in target.rules) if explicit else ()
+    record = RefinementRecord(
+        refinement.target, _error_name(target), (*rounds,), unsearched
+    )
     return target, draws, record
 
 
