@@ -7,7 +7,8 @@ import jax
 import numpy as np
 
 from ocbnn.errors import RuleError
-from ocbnn.fitted import FittedModel
+from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
+from ocbnn.fitted.estimator_record import is_model
 from ocbnn.fitted.names import refuse_other_columns
 from ocbnn.metrics import RuleCheck, check_rule
 from ocbnn.predictive.pointwise import log_parts
@@ -20,7 +21,7 @@ _DRAWS = 1000
 
 
 def check_rules(
-    model: FittedModel,
+    model: ModelOrRecord,
     points: int = 1000,
     X: Any = None,
     y: Any = None,
@@ -32,7 +33,7 @@ def check_rules(
     Parameters
     ----------
     model
-        A fitted model.
+        A fitted model: an estimator, or its `fitted_`.
     points
         How many points of each region to check.
     X
@@ -51,6 +52,7 @@ def check_rules(
     SettingError
         When the other model has other columns.
     """
+    model = fitted_of(model)
     rows = None if model.data is None else model.data.X
     observed = None if model.data is None else model.data.Y
     if X is not None:
@@ -74,8 +76,8 @@ def log_density_parts(model: FittedModel, draws: int = 200) -> dict[str, float]:
 
 def _terms_to_check(model: FittedModel, rules: Any) -> list[RuleTerm]:
     """The rules to check, with their points."""
-    if rules is None or isinstance(rules, FittedModel):
-        owner = model if rules is None else rules
+    if rules is None or is_model(rules):
+        owner = model if rules is None else fitted_of(rules)
         refuse_other_columns(model.schema, owner.schema)
         return [owner.term(bound) for bound in owner.placed(owner.checkable_rules)]
     given = [rules] if isinstance(rules, (str, Rule, BoundRule)) else rules

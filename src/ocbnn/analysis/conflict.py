@@ -35,7 +35,7 @@ from ocbnn.core.sentences import Sentence, in_python, spelled
 from ocbnn.core.types import RandomKey
 from ocbnn.core.words import listing
 from ocbnn.errors import SettingError
-from ocbnn.fitted import FittedModel
+from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
 from ocbnn.inference import SMC, Draws, sample
 from ocbnn.metrics.loo import LeaveOneOut, leave_one_out, log_density_of_rows
 from ocbnn.metrics.psis import smooth, trust_limit
@@ -310,7 +310,7 @@ class ConflictReport(RulePages[RuleConflict]):
 
 
 def conflicts(
-    model: FittedModel,
+    model: ModelOrRecord,
     extra: Any = (),
     *,
     refit: bool = False,
@@ -322,7 +322,7 @@ def conflicts(
     Parameters
     ----------
     model
-        A fitted model.
+        A fitted model: an estimator, or its `fitted_`.
     extra
         Proposed rules, which the model was not fitted with.
     refit
@@ -333,6 +333,7 @@ def conflicts(
     progress
         As for a model.
     """
+    model = fitted_of(model)
     model.need_all_rows("conflicts")
     if model.projection is not None:
         if evidence:

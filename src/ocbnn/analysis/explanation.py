@@ -22,7 +22,7 @@ from ocbnn.analysis.rule_removal import (
 )
 from ocbnn.core.words import listing, suggest
 from ocbnn.errors import SettingError
-from ocbnn.fitted import FittedModel
+from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
 from ocbnn.predictive.pointwise import log_parts
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import LOOKED_AT
@@ -35,7 +35,7 @@ PATIENCE = 120.0
 
 
 def explain(
-    model: FittedModel,
+    model: ModelOrRecord,
     rule: Any = None,
     *,
     refit: bool | None = None,
@@ -46,7 +46,7 @@ def explain(
     Parameters
     ----------
     model
-        A fitted model.
+        A fitted model: an estimator, or its `fitted_`.
     rule
         The rule's name; every rule when left out.
     refit
@@ -56,6 +56,7 @@ def explain(
     progress
         As for a model.
     """
+    model = fitted_of(model)
     model.need_all_rows("explain")
     terms = _chosen(model, rule)
     alone = _without_projected if model.projection is not None else _without

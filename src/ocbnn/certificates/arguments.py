@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ocbnn.certificates.certificate import CertificateRequest
 from ocbnn.core.advice import Advice, Kind
@@ -33,26 +32,6 @@ def bounds_of(name: str) -> Advice:
 def _around(name: str) -> Advice:
     """Advice how to certify rows."""
     return Advice(Kind.LOOK_AROUND, values={"name": name})
-
-
-def fitted_of(model: Any) -> FittedModel:
-    """The record of a fitted estimator, or the record itself.
-
-    Raises
-    ------
-    SettingError
-        When it is neither.
-    """
-    if isinstance(model, FittedModel):
-        return model
-    if not hasattr(model, "check_rules"):
-        shown = shorten(repr(model), 60)
-        raise SettingError(
-            f"model must be a fitted model, got {type(model).__name__}: {shown}. Read "
-            'one from its file first: certify(ocbnn.load("model.ocbnn")).'
-        )
-    check_is_fitted(model)
-    return model.fitted_
 
 
 def parse_request(

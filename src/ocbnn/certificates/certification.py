@@ -11,7 +11,6 @@ from ocbnn.certificates.arguments import (
     BOXES,
     CONFIDENCE,
     DRAWS,
-    fitted_of,
     parse_request,
     whole_rows,
 )
@@ -19,11 +18,11 @@ from ocbnn.certificates.certificate import Certificate
 from ocbnn.certificates.proof_run import RuleProof, decide_all
 from ocbnn.certificates.question import Question, choose
 from ocbnn.errors import CertificateError
-from ocbnn.fitted import FittedModel
+from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
 
 
 def certify(
-    model: Any,
+    model: ModelOrRecord,
     rule: Any = None,
     *,
     at: Any = None,

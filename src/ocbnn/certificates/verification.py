@@ -1,11 +1,12 @@
 """Checking a certificate against the model it speaks about."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ocbnn.certificates.arguments import ALL, fitted_of, parse_request
+from ocbnn.certificates.arguments import ALL, parse_request
 from ocbnn.certificates.certificate import (
     Certificate,
     CertificateRequest,
@@ -15,7 +16,7 @@ from ocbnn.certificates.certification import digest
 from ocbnn.certificates.question import Question, choose
 from ocbnn.core.words import listing, shorten
 from ocbnn.errors import CertificateError, DataError, OcbnnError, SettingError
-from ocbnn.fitted import FittedModel
+from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
 from ocbnn.proofs.search import BROKEN, HOLDS, leaves
 from ocbnn.rules import BoundRule
 
@@ -38,7 +39,9 @@ _FRAME_NAMES = {
 }
 
 
-def verify(certificate: Any, model: Any, *, at: Any = None) -> Certificate:
+def verify(
+    certificate: Certificate | str | Path, model: ModelOrRecord, *, at: Any = None
+) -> Certificate:
     """Check every statement of a certificate again, from its proofs.
 
     Everything that follows from the model and the request is recomputed and compared.

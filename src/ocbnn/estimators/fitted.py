@@ -195,8 +195,6 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         """
         fitted = self._record()
         rows = None if X is None else self._checked(X)
-        if isinstance(rules, FittedEstimator):
-            rules = rules._record()
         return check_rules(fitted, points, rows, y, rules=rules)
 
     def log_density_parts(self, draws: int = 200) -> dict[str, float]:

@@ -10,6 +10,7 @@ from ocbnn.core.randomness import key_from
 from ocbnn.core.types import RandomKey
 from ocbnn.core.warn import warn
 from ocbnn.errors import InferenceWarning
+from ocbnn.fitted.estimator_record import ModelOrRecord, fitted_of
 from ocbnn.fitted.record import FittedModel
 from ocbnn.predictive import Predictive
 from ocbnn.priors import RuleTerm
@@ -57,7 +58,7 @@ def conclude(model: FittedModel, *, is_new: bool = True) -> FittedModel:
 
 
 def refine(
-    model: FittedModel, refine: object = True, *, progress: object = "auto"
+    model: ModelOrRecord, refine: object = True, *, progress: object = "auto"
 ) -> FittedModel:
     """Fit the same model again, with its rules refined.
 
@@ -66,7 +67,7 @@ def refine(
     Parameters
     ----------
     model
-        A fitted model.
+        A fitted model: an estimator, or its `fitted_`.
     refine
         True, a number of rounds, or a `Refinement`.
     progress
@@ -77,6 +78,7 @@ def refine(
     FittedModel
         The model with new draws, and a record in `refinement`.
     """
+    model = fitted_of(model)
     model.refuse_projected("refine")
     rows = model.need_all_rows("refine")
     rules = tuple(without_room(term) for term in model.target.rules)
@@ -120,7 +122,7 @@ def project_prior(
 
 
 def obey(
-    model: FittedModel,
+    model: ModelOrRecord,
     refine: object = None,
     *,
     progress: object = "auto",
@@ -131,8 +133,8 @@ def obey(
     Parameters
     ----------
     model
-        A fitted model, with the rules to obey in `terms`. If its draws were projected
-        before, the original draws are used.
+        A fitted model: an estimator, or its `fitted_`, with the rules to obey in
+        `terms`. If its draws were projected before, the original draws are used.
     refine
         How to search for remaining violations: True, a number of rounds, a
         `Refinement`, or False.
@@ -153,7 +155,7 @@ def obey(
     RuleError
         When a rule has no slack, so that it cannot move functions.
     """
-    obedient = move(model, refine, progress=progress)
+    obedient = move(fitted_of(model), refine, progress=progress)
     return conclude(obedient, is_new=is_new)
 
 
