@@ -1,21 +1,27 @@
 """How well rules hold, and what each part adds to the log density."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
 
+from ocbnn.core.types import Unchecked
 from ocbnn.errors import RuleError
 from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
-from ocbnn.fitted.estimator_record import is_model
+from ocbnn.fitted.estimator_record import HasRecord, is_model
 from ocbnn.fitted.names import refuse_other_columns
 from ocbnn.metrics import RuleCheck, check_rule
 from ocbnn.predictive.pointwise import log_parts
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import LOOKED_AT, bind_rules
 from ocbnn.rules import BoundRule, Rule
+from ocbnn.rules.rule import GivenRules
 
+# Rules to check, or another model, for its rules; None for the model's own.
+CheckedRules: TypeAlias = Unchecked[
+    GivenRules | BoundRule | Sequence[BoundRule] | FittedModel | HasRecord | None
+]
 # How many draws are checked, at most.
 _DRAWS = 1000
 
@@ -26,7 +32,7 @@ def check_rules(
     X: Any = None,
     y: Any = None,
     *,
-    rules: Any = None,
+    rules: CheckedRules = None,
 ) -> list[RuleCheck]:
     """How well each rule holds, at fresh points of its region and on rows.
 
@@ -74,7 +80,7 @@ def log_density_parts(model: FittedModel, draws: int = 200) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in shares.items()}
 
 
-def _terms_to_check(model: FittedModel, rules: Any) -> list[RuleTerm]:
+def _terms_to_check(model: FittedModel, rules: CheckedRules) -> list[RuleTerm]:
     """The rules to check, with their points."""
     if rules is None or is_model(rules):
         owner = model if rules is None else fitted_of(rules)

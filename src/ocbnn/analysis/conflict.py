@@ -32,7 +32,7 @@ from ocbnn.core.advice import Advice, Kind, Spelling
 from ocbnn.core.page import RulePages, block
 from ocbnn.core.plain import plain
 from ocbnn.core.sentences import Sentence, in_python, spelled
-from ocbnn.core.types import RandomKey
+from ocbnn.core.types import RandomKey, Unchecked
 from ocbnn.core.words import listing
 from ocbnn.errors import SettingError
 from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
@@ -45,6 +45,7 @@ from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import bind_rules
 from ocbnn.refinement.projected import Distance
 from ocbnn.rules import BoundRule
+from ocbnn.rules.rule import GivenRules
 
 # A change of log likelihood counts if it exceeds both of these: standard errors, nats.
 _SIGMAS, _SMALL = 2.0, 1.0
@@ -311,7 +312,7 @@ class ConflictReport(RulePages[RuleConflict]):
 
 def conflicts(
     model: ModelOrRecord,
-    extra: Any = (),
+    extra: Unchecked[GivenRules] = (),
     *,
     refit: bool = False,
     evidence: bool | SMC = False,
@@ -456,7 +457,7 @@ def _losing(
     )
 
 
-def _proposed(model: FittedModel, extra: Any) -> tuple[RuleTerm, ...]:
+def _proposed(model: FittedModel, extra: Unchecked[GivenRules]) -> tuple[RuleTerm, ...]:
     """Terms of proposed rules, with points of their own."""
     bounds = bind_rules(extra, model.schema)
     names = {term.bound.name for term in model.terms}

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -20,6 +19,7 @@ from ocbnn.analysis.rule_removal import (
     removal,
     reweighted,
 )
+from ocbnn.core.types import Unchecked
 from ocbnn.core.words import listing, suggest
 from ocbnn.errors import SettingError
 from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
@@ -36,7 +36,7 @@ PATIENCE = 120.0
 
 def explain(
     model: ModelOrRecord,
-    rule: Any = None,
+    rule: Unchecked[str | None] = None,
     *,
     refit: bool | None = None,
     progress: object = "auto",
@@ -171,7 +171,7 @@ def explain_term(
     return effect.with_binding(explanation, xs) if bound.is_checkable else explanation
 
 
-def _chosen(model: FittedModel, rule: Any) -> list[RuleTerm]:
+def _chosen(model: FittedModel, rule: Unchecked[str | None]) -> list[RuleTerm]:
     terms = list(model.terms)
     if rule is None:
         return terms

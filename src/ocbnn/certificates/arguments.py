@@ -1,13 +1,14 @@
 """The arguments of `certify`, checked before anything is proved."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ocbnn.certificates.certificate import CertificateRequest
 from ocbnn.core.advice import Advice, Kind
 from ocbnn.core.sentences import Sentence
+from ocbnn.core.types import Unchecked
 from ocbnn.core.words import listing, shorten, suggest
 from ocbnn.errors import DataError, OcbnnError, RuleError, SettingError
 from ocbnn.fitted import FittedModel
@@ -19,6 +20,8 @@ from ocbnn.rules.rule import RULE_NAME
 # of a usual fit take minutes, and are seldom worth more independent ones.
 DRAWS, BOXES, CONFIDENCE = 200, 4096, 0.95
 ALL = "all"
+# The name of a rule, a rule, or its text; None for all rules of a model.
+CertifiedRule: TypeAlias = Unchecked[str | Rule | BoundRule | None]
 _AT, _TOLERANCE, _WITHIN = (
     Advice(Kind.OPTION, values={"name": name}) for name in ("at", "tolerance", "within")
 )
@@ -36,7 +39,7 @@ def _around(name: str) -> Advice:
 
 def parse_request(
     model: FittedModel,
-    rule: Any,
+    rule: CertifiedRule,
     *,
     rows: np.ndarray | None,
     tolerance: Any,
@@ -156,7 +159,7 @@ def _check_pairing(
 
 
 def _rules(
-    model: FittedModel, rule: Any
+    model: FittedModel, rule: CertifiedRule
 ) -> tuple[tuple[BoundRule, ...], str | None, bool]:
     """The rules to certify, their name or text, and whether the user gave them."""
     if rule is None:

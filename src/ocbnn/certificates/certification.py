@@ -11,6 +11,7 @@ from ocbnn.certificates.arguments import (
     BOXES,
     CONFIDENCE,
     DRAWS,
+    CertifiedRule,
     parse_request,
     whole_rows,
 )
@@ -23,7 +24,7 @@ from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
 
 def certify(
     model: ModelOrRecord,
-    rule: Any = None,
+    rule: CertifiedRule = None,
     *,
     at: Any = None,
     tolerance: Any = None,
@@ -89,7 +90,7 @@ def certify(
 
 def prove(
     model: FittedModel,
-    rule: Any,
+    rule: CertifiedRule,
     *,
     progress: object = False,
     **settings: Any,

@@ -9,6 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from ocbnn.analysis.pictures import plot_classes
 from ocbnn.core.scales import Measured, make_units
+from ocbnn.core.types import RowNames, Unchecked
 from ocbnn.core.units import Units
 from ocbnn.errors import DataError
 from ocbnn.estimators.base import BaseOCBNN
@@ -18,6 +19,7 @@ from ocbnn.fitted.streams import Stream
 from ocbnn.posterior import Categorical
 from ocbnn.posterior.masks import ClassMask
 from ocbnn.refinement.hard import hard_rules
+from ocbnn.refinement.settings import Refine
 from ocbnn.rules import BoundRule, Schema
 
 
@@ -58,7 +60,12 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
     """
 
     def fit(
-        self, X: Any, y: Any, *, refine: Any = None, row_names: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        refine: Refine = None,
+        row_names: Unchecked[RowNames | None] = None,
     ) -> "OCBNNClassifier":
         """Draw from the posterior given data and rules.
 

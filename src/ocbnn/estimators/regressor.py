@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from ocbnn.analysis.pictures import column_index, plot_functions
 from ocbnn.core.moments import ColumnMoments
 from ocbnn.core.scales import Measured, make_units
+from ocbnn.core.types import RowNames, Unchecked
 from ocbnn.core.units import Units
 from ocbnn.errors import SettingError
 from ocbnn.estimators.base import BaseOCBNN
@@ -32,6 +33,7 @@ from ocbnn.posterior import (
 from ocbnn.predictive import Summary
 from ocbnn.predictive.predictive import Limits
 from ocbnn.priors.rulebook import bind_rules
+from ocbnn.refinement.settings import Refine
 from ocbnn.rules import BoundRule, Schema, output_limits
 
 # The prior of the noise: a median of a tenth of the outputs' spread, and a standard
@@ -153,7 +155,12 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
     truncate: bool = False
 
     def fit(
-        self, X: Any, y: Any, *, refine: Any = None, row_names: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        refine: Refine = None,
+        row_names: Unchecked[RowNames | None] = None,
     ) -> "OCBNNRegressor":
         """Draw from the posterior given data and rules.
 

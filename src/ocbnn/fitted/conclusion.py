@@ -21,7 +21,7 @@ from ocbnn.refinement.projected import warn_if_disobeyed, warn_if_far
 from ocbnn.refinement.projection import as_obedience, project, refuse_without_slack
 from ocbnn.refinement.record import warn_if_unmet
 from ocbnn.refinement.rounds import Run, fit_draws
-from ocbnn.refinement.settings import Refinement
+from ocbnn.refinement.settings import Refine, Refinement
 
 
 def conclude(model: FittedModel, *, is_new: bool = True) -> FittedModel:
@@ -58,7 +58,7 @@ def conclude(model: FittedModel, *, is_new: bool = True) -> FittedModel:
 
 
 def refine(
-    model: ModelOrRecord, refine: object = True, *, progress: object = "auto"
+    model: ModelOrRecord, refine: Refine = True, *, progress: object = "auto"
 ) -> FittedModel:
     """Fit the same model again, with its rules refined.
 
@@ -123,7 +123,7 @@ def project_prior(
 
 def obey(
     model: ModelOrRecord,
-    refine: object = None,
+    refine: Refine = None,
     *,
     progress: object = "auto",
     is_new: bool = False,
@@ -160,7 +160,7 @@ def obey(
 
 
 def move(
-    model: FittedModel, refine: object = None, *, progress: object = "auto"
+    model: FittedModel, refine: Refine = None, *, progress: object = "auto"
 ) -> FittedModel:
     """The same without a verdict, warnings, and the hard rules' choice of draws."""
     refinement = as_obedience(refine)

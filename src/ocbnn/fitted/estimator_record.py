@@ -1,9 +1,10 @@
 """The record of a fitted estimator, for functions that take either of them."""
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from sklearn.utils.validation import check_is_fitted
 
+from ocbnn.core.types import Unchecked
 from ocbnn.core.words import shorten
 from ocbnn.errors import SettingError
 from ocbnn.fitted.record import FittedModel
@@ -18,11 +19,7 @@ class HasRecord(Protocol):
         ...
 
 
-if TYPE_CHECKING:
-    ModelOrRecord: TypeAlias = FittedModel | HasRecord
-else:
-    # `fitted_of` refuses anything else with a sentence.
-    ModelOrRecord = object
+ModelOrRecord: TypeAlias = Unchecked[FittedModel | HasRecord]
 
 
 def is_model(value: object) -> bool:

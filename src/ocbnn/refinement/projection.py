@@ -31,7 +31,7 @@ from ocbnn.priors import RuleTerm
 from ocbnn.priors.refined_terms import without_room
 from ocbnn.refinement.nearest import MovingDraws, Problem, make_reach, nearest
 from ocbnn.refinement.projected import Distance, ProjectionRecord, RuleProjection
-from ocbnn.refinement.settings import Refinement
+from ocbnn.refinement.settings import Refine, Refinement
 from ocbnn.rules import BoundRule
 
 # Draws that are moved or searched at a time.
@@ -61,7 +61,7 @@ class Projected(NamedTuple):
     record: ProjectionRecord
 
 
-def as_obedience(refine: object) -> Refinement | None:
+def as_obedience(refine: Refine) -> Refinement | None:
     """How a projection searches; None: not at all.
 
     Raises

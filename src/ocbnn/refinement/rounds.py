@@ -30,7 +30,7 @@ from ocbnn.refinement.added_points import with_points, with_rooms
 from ocbnn.refinement.hard import kept_rules
 from ocbnn.refinement.record import RefinementRecord, Round, RuleRound
 from ocbnn.refinement.rule_search import RuleSearch, is_met, search_rules
-from ocbnn.refinement.settings import Refinement, as_refinement, unsearchable
+from ocbnn.refinement.settings import Refine, Refinement, as_refinement, unsearchable
 
 # Steps uphill before a chain continues.
 _CLIMB = 300
@@ -81,7 +81,7 @@ class FitDraws(NamedTuple):
     refinement: RefinementRecord | None = None
 
 
-def fit_draws(target: Target, run: Run, key: RandomKey, refine: object) -> FitDraws:
+def fit_draws(target: Target, run: Run, key: RandomKey, refine: Refine) -> FitDraws:
     """Draw from a target, in several rounds if `refine` or a rule asks for that."""
     refinement = as_refinement(refine, tuple(term.bound for term in target.rules))
     record = None

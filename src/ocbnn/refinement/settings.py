@@ -2,7 +2,9 @@
 
 import dataclasses
 from collections.abc import Iterable
+from typing import TypeAlias
 
+from ocbnn.core.types import Unchecked
 from ocbnn.core.words import listing
 from ocbnn.errors import SettingError
 from ocbnn.rules import BoundRule
@@ -54,6 +56,9 @@ class Refinement:
             )
 
 
+# What `refine=...` takes.
+Refine: TypeAlias = Unchecked[bool | int | Refinement | None]
+
 _EXAMPLES = {
     "rounds": 10,
     "starts": 64,
@@ -63,7 +68,7 @@ _EXAMPLES = {
 }
 
 
-def as_refinement(refine: object, rules: tuple[BoundRule, ...]) -> Refinement | None:
+def as_refinement(refine: Refine, rules: tuple[BoundRule, ...]) -> Refinement | None:
     """The refinement that `fit(refine=...)` asks for; None when there is none.
 
     If it is left out, firm and hard rules are refined.
