@@ -72,7 +72,7 @@ def read_model(
     priced = () if is_projected else terms
     target = assemble(schema, rules, priced, data, units, choice.batch_size)
     draws = _draws(target, choice.plan, _part(document, "draws"), arrays)
-    held, kept = _held(rules, draws.size, document, arrays)
+    hard_record, kept = _hard_rules(rules, draws.size, document, arrays)
     projection, free = _projection(target, draws, document, arrays)
     return FittedModel(
         schema=schema,
@@ -81,7 +81,7 @@ def read_model(
         draws=draws,
         choice=choice,
         verdict=_record(Verdict, _part(document, "verdict")),
-        hard_rules=held,
+        hard_rules=hard_record,
         kept=kept,
         data=rows,
         given=given,
@@ -310,7 +310,7 @@ def _draws(
     )
 
 
-def _held(
+def _hard_rules(
     rules: tuple[BoundRule, ...],
     size: int,
     document: dict[str, Any],
