@@ -1,4 +1,4 @@
-"""A profile is the share of draws that break a rule, and zero is a line."""
+"""A profile is the share of draws that violate a rule, and zero is a line."""
 
 import numpy as np
 import pytest

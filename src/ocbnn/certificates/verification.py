@@ -288,16 +288,16 @@ def _unproved_draws(rule: RuleCertificate, question: Question) -> Iterator[str]:
 def _counterexample_problems(
     rule: RuleCertificate, question: Question
 ) -> Iterator[str]:
-    """Draws listed as breaking the rule without a counterexample, and vice versa."""
+    """Draws listed as violating the rule without a counterexample, and vice versa."""
     broken = {
         (number, rule.draws[column])
         for number, column in np.argwhere(rule.status == BROKEN).tolist()
     }
     shown = {(example.place, example.draw) for example in rule.counterexamples}
     for _, draw in sorted(broken - shown):
-        yield f"draw {draw} is listed as breaking it, without a counterexample"
+        yield f"draw {draw} is listed as violating it, without a counterexample"
     for _, draw in sorted(shown - broken):
-        yield f"draw {draw} has a counterexample, and is not listed as breaking it"
+        yield f"draw {draw} has a counterexample, and is not listed as violating it"
     if len(shown) != len(rule.counterexamples):
         yield "a draw has two counterexamples at one place"
     if broken == shown and broken:
@@ -307,7 +307,7 @@ def _counterexample_problems(
 def _refuted_counterexamples(
     rule: RuleCertificate, question: Question
 ) -> Iterator[str]:
-    """Counterexamples that do not break the rule."""
+    """Counterexamples that do not violate the rule."""
     shown = rule.counterexamples
     incomplete = [
         example.draw for example in shown if len(example.x) != len(rule.inputs)
@@ -324,7 +324,7 @@ def _refuted_counterexamples(
     broken &= ((x >= low) & (x <= high)).all(axis=1)
     for example, is_broken, position in zip(shown, broken, positions, strict=True):
         if not is_broken:
-            yield f"draw {example.draw} does not break it at {list(example.x)}"
+            yield f"draw {example.draw} does not violate it at {list(example.x)}"
         recomputed = question.outputs(int(position), np.array(example.x))
         if len(example.y) != len(recomputed) or not np.allclose(
             example.y, recomputed, 1e-6, 1e-9

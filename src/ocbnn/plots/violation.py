@@ -72,7 +72,7 @@ def violation_profile(
     ax.set_ylim(-0.03, 1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     ax.axhline(0.0, color="0.8", linewidth=0.6, zorder=0.5)
-    tidy(ax, (rules[0].schema.inputs[input], "draws that break the rule"))
+    tidy(ax, (rules[0].schema.inputs[input], "draws that violate the rule"))
     if with_legend:
         legend(ax)
     return ax
