@@ -60,7 +60,7 @@ def test_what_was_held_reads_as_sentences_and_as_plain_values():
     assert str(record) == (
         "100 of 400 draws keep the hard rules. All of these are used, with the same "
         "weight.\n"
-        "low: 25.0% of draws keep it by themselves at each of 4,096 inputs"
+        "low: 25 % of draws keep it by themselves at each of 4,096 inputs"
     )
     assert json.loads(json.dumps(record.to_dict()))["rules"][0]["share"] == 0.25
     assert record.to_dict()["pareto_k"] is None

@@ -73,7 +73,7 @@ def check_rules(
 def log_density_parts(model: FittedModel, draws: int = 200) -> dict[str, float]:
     """The mean share of weights, each rule and the data in the log density.
 
-    Rules of a projection are no terms of the density, and have no share.
+    Rules of a projection are not terms of the density, and have no share.
     """
     model.need_all_rows("log_density_parts")
     shares = log_parts(model.target, model.draws.thinned(draws))

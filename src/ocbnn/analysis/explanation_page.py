@@ -348,5 +348,6 @@ def _say_place(place: Place) -> str:
     low, high = place.spelled(digits=3)
     if place.low == place.high:
         return f"where {place.input} is {low}"
-    often = "" if place.share > _EVERYWHERE else f" ({place.share:.0%} of points there)"
+    is_everywhere = place.share > _EVERYWHERE
+    often = "" if is_everywhere else f" ({share(place.share)} of points there)"
     return f"where {place.input} is between {low} and {high}{often}"

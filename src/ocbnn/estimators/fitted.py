@@ -208,7 +208,7 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
     def log_density_parts(self, draws: int = 200) -> dict[str, float]:
         """The mean share of weights, each rule and the data in the log density.
 
-        Rules of a projection are no terms of the density, and have no share.
+        Rules of a projection are not terms of the density, and have no share.
         """
         return log_density_parts(self._record(), draws)
 

@@ -98,7 +98,7 @@ class FittedModel:
     rules
         The rules, bound to this schema.
     target
-        The log density that was drawn from; rules of a projection are no part of it.
+        The log density that was drawn from; rules of a projection do not belong to it.
     draws
         The draws from it; the projected ones, if there was a projection.
     kept

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ocbnn.core.plain import plain
+from ocbnn.core.words import share
 from ocbnn.metrics.psis import smooth, trust_limit
 
 # Fewer draws than this, or draws worth fewer than that, cannot represent a posterior.
@@ -111,7 +112,7 @@ class HardRuleEntry:
     def __str__(self) -> str:
         where = f"at each of {self.points:,} inputs"
         sentence = (
-            f"{self.rule}: {self.share:.1%} of draws keep it by themselves {where}"
+            f"{self.rule}: {share(self.share)} of draws keep it by themselves {where}"
         )
         return sentence + ("; forbidden classes are masked" * (self.way == "masked"))
 
