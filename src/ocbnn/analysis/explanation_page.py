@@ -114,7 +114,7 @@ class Explanation:
         How far the second fit can be trusted, in a word; empty without one.
     binding
         How often it would be violated without itself; None when unknown, and
-        for custom rules, which cannot be checked.
+        for rules that cannot be checked.
     violation
         How often it is violated with itself in place, likewise.
     ranges
