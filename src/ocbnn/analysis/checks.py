@@ -8,8 +8,13 @@ import numpy as np
 
 from ocbnn.core.types import Unchecked
 from ocbnn.errors import RuleError
-from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
-from ocbnn.fitted.estimator_record import HasRecord, is_model
+from ocbnn.fitted import FittedModel
+from ocbnn.fitted.estimator_record import (
+    HasRecord,
+    ModelOrRecord,
+    fitted_of,
+    is_model,
+)
 from ocbnn.fitted.names import refuse_other_columns
 from ocbnn.metrics import RuleCheck, check_rule
 from ocbnn.predictive.pointwise import log_parts

@@ -35,7 +35,8 @@ from ocbnn.core.sentences import Sentence, in_python, spelled
 from ocbnn.core.types import RandomKey, Unchecked
 from ocbnn.core.words import listing
 from ocbnn.errors import SettingError
-from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
+from ocbnn.fitted import FittedModel
+from ocbnn.fitted.estimator_record import ModelOrRecord, fitted_of
 from ocbnn.inference import SMC, Draws, sample
 from ocbnn.metrics.loo import LeaveOneOut, leave_one_out, log_density_of_rows
 from ocbnn.metrics.psis import smooth, trust_limit

@@ -22,7 +22,8 @@ from ocbnn.analysis.rule_removal import (
 from ocbnn.core.types import Unchecked
 from ocbnn.core.words import listing, suggest
 from ocbnn.errors import SettingError
-from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
+from ocbnn.fitted import FittedModel
+from ocbnn.fitted.estimator_record import ModelOrRecord, fitted_of
 from ocbnn.predictive.pointwise import log_parts
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import LOOKED_AT

@@ -19,7 +19,8 @@ from ocbnn.certificates.certificate import Certificate
 from ocbnn.certificates.proof_run import RuleProof, decide_all
 from ocbnn.certificates.question import Question, choose
 from ocbnn.errors import CertificateError
-from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
+from ocbnn.fitted import FittedModel
+from ocbnn.fitted.estimator_record import ModelOrRecord, fitted_of
 
 
 def certify(

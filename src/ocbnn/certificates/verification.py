@@ -16,7 +16,8 @@ from ocbnn.certificates.certification import digest
 from ocbnn.certificates.question import Question, choose
 from ocbnn.core.words import listing, shorten
 from ocbnn.errors import CertificateError, DataError, OcbnnError, SettingError
-from ocbnn.fitted import FittedModel, ModelOrRecord, fitted_of
+from ocbnn.fitted import FittedModel
+from ocbnn.fitted.estimator_record import ModelOrRecord, fitted_of
 from ocbnn.proofs.search import BROKEN, HOLDS, leaves
 from ocbnn.rules import BoundRule
 

@@ -1,8 +1,4 @@
 """A fitted model as a value: the rows, names and draws that make it."""
 
 from ocbnn.fitted.conclusion import obey as obey, refine as refine
-from ocbnn.fitted.estimator_record import (
-    ModelOrRecord as ModelOrRecord,
-    fitted_of as fitted_of,
-)
 from ocbnn.fitted.record import FittedModel as FittedModel, Rows as Rows
