@@ -91,7 +91,7 @@ def _terms_to_check(model: FittedModel, rules: CheckedRules) -> list[RuleTerm]:
         owner = model if rules is None else fitted_of(rules)
         refuse_other_columns(model.schema, owner.schema)
         return [owner.term(bound) for bound in owner.placed(owner.checkable_rules)]
-    given = [rules] if isinstance(rules, (str, Rule, BoundRule)) else rules
+    given: Any = [rules] if isinstance(rules, (str, Rule, BoundRule)) else rules
     if isinstance(given, Sequence):
         given = [rule.rule if isinstance(rule, BoundRule) else rule for rule in given]
     own = {term.bound: term for term in model.terms}

@@ -1,6 +1,6 @@
 """The record of a fitted estimator, for functions that take either of them."""
 
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeGuard
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +22,7 @@ class HasRecord(Protocol):
 ModelOrRecord: TypeAlias = Unchecked[FittedModel | HasRecord]
 
 
-def is_model(value: object) -> bool:
+def is_model(value: object) -> TypeGuard[FittedModel | HasRecord]:
     """Whether it is an estimator, fitted or not, or the record of a fit."""
     return isinstance(value, FittedModel) or hasattr(value, "check_rules")
 
