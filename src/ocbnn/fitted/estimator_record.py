@@ -39,7 +39,7 @@ def fitted_of(model: ModelOrRecord) -> FittedModel:
     """
     if isinstance(model, FittedModel):
         return model
-    if not is_model(model):
+    if not hasattr(model, "check_rules"):
         shown = shorten(repr(model), 60)
         raise SettingError(
             f"model must be a fitted model, got {type(model).__name__}: {shown}. Read "
