@@ -239,11 +239,12 @@ def test_what_cannot_be_asked_for_is_refused(make, message):
 
 @pytest.mark.parametrize("holds", [None, lambda xs, ys: ys[:, 0] > 0])
 def test_a_custom_rule_alone_cannot_be_refined_and_is_refused_before_the_fit(holds):
-    own = custom(lambda xs, ys: 0.0, inputs("x").between(0, 1), holds=holds, name="own")
+    log_g, where = lambda xs, ys: -jnp.sum(ys**2), inputs("x").between(0, 1)
+    own = custom(log_g, where, holds=holds, name="own")
     with pytest.raises(SettingError, match="can be searched: 'own'"):
         as_refinement(True, (bind(own, Schema(("x",), ("y",))),))
     with pytest.raises(SettingError, match="can be searched: 'own'"):
-        quietly(make(rules=own), refine=True)
+        make(rules=own).fit(X, Y, refine=True)
 
 
 def test_rules_that_cannot_be_searched_stay_as_given_beside_those_that_can():

@@ -14,6 +14,7 @@ from ocbnn.certificates.certificate import (
 )
 from ocbnn.certificates.certification import digest
 from ocbnn.certificates.question import Question, choose
+from ocbnn.core.types import Unchecked
 from ocbnn.core.words import listing, shorten
 from ocbnn.errors import CertificateError, DataError, OcbnnError, SettingError
 from ocbnn.fitted import FittedModel
@@ -41,7 +42,10 @@ _FRAME_NAMES = {
 
 
 def verify(
-    certificate: Certificate | str | Path, model: ModelOrRecord, *, at: Any = None
+    certificate: Unchecked[Certificate | str | Path],
+    model: ModelOrRecord,
+    *,
+    at: Any = None,
 ) -> Certificate:
     """Check every statement of a certificate again, from its proofs.
 
