@@ -97,7 +97,7 @@ def test_inputs_and_weights_can_be_chosen(model):
     data = model.to_arviz(pd.DataFrame({"dose": [0.0, 1.5]}), weights=True)
     assert data["posterior"]["f"].shape == (2, 60, 2)
     assert data["posterior"]["dose"].values.tolist() == [0.0, 1.5]
-    assert data["posterior"]["weights"].shape == (2, 60, 11)
+    assert data["posterior"]["weights"].shape == (2, 60, 16)
 
 
 @pytest.fixture(scope="module")

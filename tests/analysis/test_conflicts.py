@@ -20,6 +20,7 @@ DATA = pd.DataFrame(
 
 def fitted(*rules, **settings):
     usual = {"hidden": (4,), "noise": 0.05, "inference": CHAINS, "random_state": 0}
+    usual["weight_prior"] = "fan-in"  # whose chains agree after few moves
     model = OCBNNRegressor(list(rules), **{**usual, **settings})
     return model.fit(DATA[["dose"]], DATA["effect"])
 

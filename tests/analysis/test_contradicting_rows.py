@@ -66,6 +66,6 @@ def test_a_proposed_rule_has_not_pulled_yet():
 
 def test_noise_is_told_with_its_size():
     rows = contradicting_rows(model(8.5), CAP, None, is_fitted=True)
-    said = "Row 0 breaks it by 1.8 standard deviations of the noise"
+    said = "Row 0 violates it by 1.8 standard deviations of the noise"
     assert say_noise(rows[:1]).startswith(said)
-    assert "3 rows: 0, 1, 2 break it by at most 1.8" in say_noise(rows[:3])
+    assert "3 rows: 0, 1, 2 violate it by at most 1.8" in say_noise(rows[:3])

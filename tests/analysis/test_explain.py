@@ -85,7 +85,7 @@ def test_a_rule_that_contradicts_rows_names_them_and_says_where_it_binds(explana
 def test_a_second_fit_is_kept_for_all_who_ask_about_the_rule(
     model, explanations, monkeypatch
 ):
-    monkeypatch.setattr(rule_removal, "sample", None)
+    monkeypatch.setattr(rule_removal, "sample_from_data", None)
     again = model.explain("cap", refit=True)
     assert again["cap"].binding == explanations["cap"].binding
     with pytest.raises(TypeError):
@@ -236,7 +236,7 @@ def test_a_rule_that_binds_nowhere_claims_no_place(explanations):
     few = Binding(pairs=0.02, points=0.0, mostly=0.0, anywhere=0.3)
     rule = dataclasses.replace(explanations["wide"], binding=few, follows="It follows.")
     assert rule.status == "works"
-    assert "does a little: 2 % of cases would break it." in rule.sentence
+    assert "does a little: 2 % of cases would violate it." in rule.sentence
     assert "It only adds to the penalty" in " ".join(rule.sentences())
     many = Binding(pairs=0.2, points=0.3, mostly=0.0875, anywhere=0.5)
     rule = dataclasses.replace(explanations["wide"], binding=many)

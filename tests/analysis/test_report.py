@@ -20,6 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ocbnn.errors.InferenceWarning")
 
 def regressor(*rules, **settings):
     usual = {"hidden": (4,), "noise": 0.1, "inference": CHAINS, "random_state": 0}
+    usual["weight_prior"] = "fan-in"  # its weights are moved below
     return OCBNNRegressor(rules=list(rules), **{**usual, **settings})
 
 

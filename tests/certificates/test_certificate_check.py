@@ -157,7 +157,7 @@ def _double_counterexample(certificate):
         (_all_hold, "do not prove that it holds"),
         (_smaller_region, "leaves out a part of the region along x"),
         (_unshown_break, "without a counterexample"),
-        (lambda c: _with_counterexample(c, x=(99.0,)), "does not break it at"),
+        (lambda c: _with_counterexample(c, x=(99.0,)), "does not violate it at"),
         (lambda c: _with_counterexample(c, x=(3.5, 1.0)), "does not have all inputs"),
         (
             lambda c: _with_counterexample(c, y=(55.0,)),

@@ -12,8 +12,10 @@ from scipy.stats import dirichlet, norm
 
 from ocbnn.claims import BoundClaim, Forbidden, register
 from ocbnn.core.units import Units
-from ocbnn.errors import RuleError, RuleSyntaxError
+from ocbnn.errors import CertificateError, RuleError, RuleSyntaxError
 from ocbnn.priors import make_term
+from ocbnn.proofs.statement import statement_of
+from ocbnn.refinement.settings import is_strict
 from ocbnn.rules import (
     Rule,
     Schema,
@@ -28,7 +30,7 @@ from ocbnn.rules import (
     require,
 )
 from ocbnn.testing import check_claim
-from tests.claims.closeness import Near
+from tests.claims.closeness import Near, Nearness
 from tests.reference import sigma
 
 X0, X1, Y0, Y1, Y = *inputs("x0", "x1"), *outputs("y0", "y1"), outputs("y")
@@ -298,6 +300,25 @@ def test_what_is_no_answer_is_refused():
     bound = bind(odd, Schema(("x",), ("y",)))
     with pytest.raises(RuleError, match="True or False for each of 2 points"):
         bound.holds(np.zeros((2, 1)), np.zeros(2))
+
+
+def test_what_cannot_be_searched_cannot_be_firm(monkeypatch):
+    monkeypatch.setattr(Nearness, "can_be_strict", True)
+    bound = bind(f"{BOX} y0 near x0 within 0.5 [strength=firm]", REAL)
+    assert is_strict(bound)
+    monkeypatch.setattr(Nearness, "is_searchable", False)
+    with pytest.raises(RuleError, match="strength=hard needs a claim"):
+        bind(f"{BOX} y0 near x0 within 0.5 [strength=hard]", REAL)
+    assert not is_strict(bound)
+
+
+def test_what_violates_a_custom_rule_cannot_be_bounded():
+    above = lambda xs, ys: ys[:, 1] > 0
+    rule = custom(lambda xs, ys: 0.0, WHERE, holds=above, name="mine")
+    with pytest.raises(
+        CertificateError, match="'mine' does not say with an expression"
+    ):
+        statement_of(bind(rule, REAL))
 
 
 def test_a_claim_of_any_kind_says_what_to_do_where_it_is_broken():

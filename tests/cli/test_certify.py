@@ -31,7 +31,7 @@ def test_a_rule_that_is_not_proved_ends_with_code_3(fitted, ocbnn):
         "certify", fitted / "out", "--draws", "8", "--rule", "if 2 <= x <= 3 then y > 9"
     )
     assert result.code == 3
-    assert "8 break it: proved." in result.out
+    assert "8 violate it: proved." in result.out
 
 
 @pytest.fixture

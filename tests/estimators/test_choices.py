@@ -117,7 +117,7 @@ def test_a_certificate_agrees_with_every_level_and_no_mixture_refutes_it(
     one["x"][1:] = [0.5, 0.5, 0.0]
     one["y"] = [9.0]
     path.write_text(json.dumps(content))
-    with pytest.raises(ocbnn.errors.CertificateError, match="does not break it"):
+    with pytest.raises(ocbnn.errors.CertificateError, match="does not violate it"):
         ocbnn.verify(path, model)
 
 

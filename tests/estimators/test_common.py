@@ -32,7 +32,9 @@ def checks():
     """
     found, names = [], set()
     for kind in (OCBNNRegressor, OCBNNClassifier):
-        model = kind(hidden=(10,), inference=PLAN, random_state=0)
+        # So few particles and steps do not learn scales, too.
+        settings = {"hidden": (10,), "weight_prior": "fan-in", "random_state": 0}
+        model = kind(inference=PLAN, **settings)
         for estimator, check in estimator_checks_generator(model):
             name = check.func.__name__
             marks = [pytest.mark.slow] if name in names | LONG else []

@@ -47,6 +47,7 @@ def classifier(*rules):
     model = OCBNNClassifier(
         rules,
         hidden=(2,),
+        weight_prior="fan-in",
         inference=SPREAD,
         random_state=0,
         standardize=False,
@@ -132,6 +133,7 @@ def sided():
         rules,
         hidden=(2,),
         noise=0.1,
+        weight_prior="fan-in",
         inference=SPREAD,
         random_state=0,
         standardize=False,

@@ -26,6 +26,7 @@ def fitted(x=0.0, y=0.0, where="{0} <= x <= {1}", inference=SHORT, **options):
     model = ocbnn.OCBNNRegressor(
         rules=rules,
         hidden=(5,),
+        weight_prior="fan-in",
         noise=0.1,
         inference=inference,
         random_state=0,

@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 import ocbnn
 from ocbnn import OCBNNClassifier, OCBNNRegressor
 from ocbnn.analysis import check_rules, conflicts, explain
-from ocbnn.errors import DataError, RuleError
-from ocbnn.fitted import FittedModel
+from ocbnn.errors import DataError, RuleError, SettingError
+from ocbnn.fitted import FittedModel, obey, refine
 from tests.estimators.usual import CHAINS, X
 
 LOW = "low: if 2 <= x <= 3 then y <= 0.5"
@@ -71,20 +71,31 @@ def test_attributes_of_what_is_not_fitted_say_so_in_the_usual_sentence():
 
 
 def test_analyses_take_the_record_as_the_estimator_does(model, fitted):
-    assert check_rules(fitted) == model.check_rules()
+    assert check_rules(fitted) == check_rules(model) == model.check_rules()
+    assert check_rules(fitted, rules=model) == model.check_rules(rules=fitted)
     rows = pd.DataFrame({"x": [2.5, 0.0]})
     assert check_rules(fitted, X=rows) == model.check_rules(X=rows.to_numpy())
-    explanations = explain(fitted, "low", refit=False)
-    assert str(explanations) == str(model.explain("low", refit=False))
-    assert str(conflicts(fitted, progress=False)) == str(model.conflicts())
+    for given in (model, fitted):
+        explanations = explain(given, "low", refit=False)
+        assert str(explanations) == str(model.explain("low", refit=False))
+        assert str(conflicts(given, progress=False)) == str(model.conflicts())
     options = {"draws": 5, "boxes": 64}
     proofs = [
-        ocbnn.certify(one, "low", progress=False, **options) for one in (model, fitted)
+        ocbnn.certify(given, "low", progress=False, **options)
+        for given in (model, fitted)
     ]
     proofs.append(model.certify("low", **options))
-    first, *others = ({**one.to_dict()["rules"][0], "seconds": 0} for one in proofs)
-    assert all(one == first for one in others)
+    first, *others = ({**p.to_dict()["rules"][0], "seconds": 0} for p in proofs)
+    assert all(other == first for other in others)
     assert ocbnn.verify(proofs[0], fitted) is proofs[0]
+
+
+@pytest.mark.parametrize("function", [check_rules, conflicts, explain, refine, obey])
+def test_what_is_not_a_fitted_model_is_refused_in_a_sentence(function):
+    with pytest.raises(SettingError, match="must be a fitted model, got str"):
+        function("model.ocbnn")
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        function(OCBNNRegressor())
 
 
 def test_second_fits_belong_to_the_draws_that_they_are_compared_with(fitted):

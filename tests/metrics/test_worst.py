@@ -93,10 +93,12 @@ def test_open_sides_end_where_the_rules_own_points_do():
 
 def test_a_custom_rule_has_no_worst_input():
     x = inputs("x0")
-    own = custom(lambda xs, ys: jnp.sum(ys), where=x.between(0, 1), sampler="like-data")
-    term = term_of(own, LINE, rows=np.full((3, 2), 0.5))
-    with pytest.raises(RuleError, match="does not say which outputs keep it"):
-        find_worst(predictive(), term, jax.random.key(1))
+    where, log_g = x.between(0, 1), lambda xs, ys: jnp.sum(ys)
+    for holds in (None, lambda xs, ys: ys[:, 0] > 0):
+        own = custom(log_g, where, holds=holds, sampler="like-data")
+        term = term_of(own, LINE, rows=np.full((3, 2), 0.5))
+        with pytest.raises(RuleError, match=r"cannot be searched.* by how much"):
+            find_worst(predictive(), term, jax.random.key(1))
 
 
 def test_a_rule_for_other_units_than_the_draws_is_refused():

@@ -109,15 +109,19 @@ def test_rules_that_cannot_be_drawn_still_mark_their_region():
     bound = [rule("both: if x < 0 then y < z", two), bind(mine, two)]
     other = rule("other: z < 3", two)
     ax = shade_rules(axes(), [*bound, other], (-2, 2), (-2, 2))
-    assert labels(ax) == ["“both” relates y, z here", "“mine” speaks here (custom)"]
+    undrawn = "“mine” applies here, and cannot be drawn"
+    assert labels(ax) == ["“both” relates y, z here", undrawn]
     foot = ax.lines[0].get_xdata()[~np.isnan(ax.lines[0].get_ydata())]
     assert foot.max() < 0
+    checked = custom(lambda xs, ys: 0.0, holds=lambda xs, ys: ys[:, 0] > 1, name="mine")
+    ax = shade_rules(axes(), [bind(checked, two)], (-2, 2), (-2, 2))
+    assert labels(ax) == [undrawn]
 
 
 def test_a_rule_about_slopes_marks_where_it_speaks():
     grows = rule("grows: if x > 1 then d(y, x) ~ Normal(1, 0.1)")
     ax = shade_rules(axes(), [grows], (-2, 2), (-2, 2))
-    assert labels(ax) == ["“grows” speaks of slopes here"]
+    assert labels(ax) == ["“grows” is about slopes here"]
 
 
 def test_a_set_out_of_view_is_said_to_be():

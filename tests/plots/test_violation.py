@@ -1,4 +1,4 @@
-"""A profile is the share of draws that break a rule, and zero is a line."""
+"""A profile is the share of draws that violate a rule, and zero is a line."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_rules_without_points_or_truth_say_so():
     mine = bind(custom(lambda xs, ys: 0.0, name="mine"), PLAIN)
     ax = violation_profile(axes(), X, VALUES, [mine, rule("far: if x > 9 then y < 1")])
     assert labels(ax) == [
-        "“mine”: custom, cannot be broken",
+        "“mine”: cannot be checked",
         "“far”: no input of `x` in its region",
     ]
 

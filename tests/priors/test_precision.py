@@ -60,9 +60,10 @@ def test_ordinary_rules_have_their_digits():
 
 def test_a_function_of_ones_own_that_is_given_large_numbers_is_told_of():
     where = inputs("x").between(2460000.0, 2460001.0)
-    own = custom(lambda xs, ys: jnp.sum(ys), where=where)
-    with pytest.warns(RuleWarning, match="its own function is given 'x'"):
-        placed(own, x=2460000.0)
+    for holds in (None, lambda xs, ys: ys[:, 0] > 0):
+        own = custom(lambda xs, ys: jnp.sum(ys), where, holds=holds)
+        with pytest.warns(RuleWarning, match="its own function is given 'x'"):
+            placed(own, x=2460000.0)
 
 
 def test_a_custom_rule_is_given_a_persons_units(float64):

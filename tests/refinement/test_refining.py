@@ -4,6 +4,7 @@ import dataclasses
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -40,7 +41,11 @@ FAR = np.array([[3.9], [4.0]])
 REFINE = Refinement(rounds=3, starts=16, steps=20, test_points=50, points=12)
 
 
-def make(strength="firm", **settings):
+def low(strength):
+    return dataclasses.replace(parse_rule(RULE.format(strength)), sampler=FAR)
+
+
+def make(strength="firm", *, rules=None, **settings):
     usual = {
         "hidden": (4,),
         "noise": 0.2,
@@ -48,8 +53,8 @@ def make(strength="firm", **settings):
         "random_state": 0,
         "progress": False,
     }
-    rule = dataclasses.replace(parse_rule(RULE.format(strength)), sampler=FAR)
-    return OCBNNRegressor(rule, **{**usual, **settings})
+    rules = low(strength) if rules is None else rules
+    return OCBNNRegressor(rules, **{**usual, **settings})
 
 
 def quietly(model, **options):
@@ -237,10 +242,33 @@ def test_what_cannot_be_asked_for_is_refused(make, message):
         make()
 
 
-def test_a_custom_rule_alone_cannot_be_refined():
-    own = custom(lambda xs, ys: 0.0, where=inputs("x").between(0, 1))
-    with pytest.raises(SettingError, match="no rule of this model can be"):
+@pytest.mark.parametrize("holds", [None, lambda xs, ys: ys[:, 0] > 0])
+def test_a_custom_rule_alone_cannot_be_refined_and_is_refused_before_the_fit(holds):
+    log_g, where = lambda xs, ys: -jnp.sum(ys**2), inputs("x").between(0, 1)
+    own = custom(log_g, where, holds=holds, name="own")
+    with pytest.raises(SettingError, match="can be searched: 'own'"):
         as_refinement(True, (bind(own, Schema(("x",), ("y",))),))
+    with pytest.raises(SettingError, match="can be searched: 'own'"):
+        make(rules=own).fit(X, Y, refine=True)
+
+
+def test_rules_that_cannot_be_searched_stay_as_given_beside_those_that_can():
+    own = custom(
+        lambda xs, ys: -jnp.sum(ys**2),
+        inputs("x").between(0, 1),
+        holds=lambda xs, ys: ys[:, 0] < 9,
+        name="own",
+    )
+    model = make(rules=[low("soft"), own])
+    quietly(model, refine=dataclasses.replace(REFINE, rounds=1))
+    record = model.refinement_
+    assert [rule.rule for rule in record.after.rules] == ["low"]
+    assert record.unsearched == ("own",)
+    assert "cannot be searched, and stay as given: own" in str(record)
+    assert RefinementRecord.from_dict(record.to_dict()) == record
+    refined, as_given = model.target_.rules
+    assert refined.added
+    assert not as_given.added
 
 
 def test_the_record_is_read_back_and_told_in_words(firm):
@@ -249,6 +277,9 @@ def test_the_record_is_read_back_and_told_in_words(firm):
     text = str(record)
     assert "run 1, short: " in text
     assert "slack left" in text
+    older = record.to_dict()
+    del older["unsearched"]
+    assert RefinementRecord.from_dict(older) == record
     with pytest.raises(StorageError, match="record of the refinement is damaged"):
         RefinementRecord.from_dict({"target": 0.01, "error_is": "", "rounds": []})
 

@@ -22,8 +22,10 @@ def test_forbid_requires_the_opposite():
 def test_the_defaults_of_the_indicator_are_the_papers():
     rule = require(y > 3, form="indicator")
     assert (rule.gamma, rule.points, rule.tau) == (10_000.0, 50, (15.0, 2.0))
-    assert (rule.allowed, rule.forbidden, rule.per) == (10.0, 0.01, "point")
+    assert (rule.allowed, rule.per) == (10.0, "point")
     assert rule.weight is rule.where is rule.name is rule.sampler is None
+    # A class rule's α = 0.01 is that of the prior on weights: see test_target.py.
+    assert rule.forbidden is None
 
 
 def test_a_rule_is_held_by_distance_unless_a_setting_is_the_indicators():

@@ -1,38 +1,50 @@
 """How well rules hold, and what each part adds to the log density."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
 
+from ocbnn.core.types import Unchecked
 from ocbnn.errors import RuleError
 from ocbnn.fitted import FittedModel
+from ocbnn.fitted.estimator_record import (
+    HasRecord,
+    ModelOrRecord,
+    fitted_of,
+    is_model,
+)
 from ocbnn.fitted.names import refuse_other_columns
 from ocbnn.metrics import RuleCheck, check_rule
 from ocbnn.predictive.pointwise import log_parts
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import LOOKED_AT, bind_rules
 from ocbnn.rules import BoundRule, Rule
+from ocbnn.rules.rule import GivenRules
 
+# Rules to check, or another model, for its rules; None for the model's own.
+CheckedRules: TypeAlias = Unchecked[
+    GivenRules | BoundRule | Sequence[BoundRule] | FittedModel | HasRecord | None
+]
 # How many draws are checked, at most.
 _DRAWS = 1000
 
 
 def check_rules(
-    model: FittedModel,
+    model: ModelOrRecord,
     points: int = 1000,
     X: Any = None,
     y: Any = None,
     *,
-    rules: Any = None,
+    rules: CheckedRules = None,
 ) -> list[RuleCheck]:
     """How well each rule holds, at fresh points of its region and on rows.
 
     Parameters
     ----------
     model
-        A fitted model.
+        A fitted model: an estimator, or its `fitted_`.
     points
         How many points of each region to check.
     X
@@ -51,6 +63,7 @@ def check_rules(
     SettingError
         When the other model has other columns.
     """
+    model = fitted_of(model)
     rows = None if model.data is None else model.data.X
     observed = None if model.data is None else model.data.Y
     if X is not None:
@@ -65,7 +78,7 @@ def check_rules(
 def log_density_parts(model: FittedModel, draws: int = 200) -> dict[str, float]:
     """The mean share of weights, each rule and the data in the log density.
 
-    Rules of a projection are no terms of the density, and have no share.
+    Rules of a projection are not terms of the density, and have no share.
 
     Parameters
     ----------
@@ -89,13 +102,13 @@ def log_density_parts(model: FittedModel, draws: int = 200) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in shares.items()}
 
 
-def _terms_to_check(model: FittedModel, rules: Any) -> list[RuleTerm]:
+def _terms_to_check(model: FittedModel, rules: CheckedRules) -> list[RuleTerm]:
     """The rules to check, with their points."""
-    if rules is None or isinstance(rules, FittedModel):
-        owner = model if rules is None else rules
+    if rules is None or is_model(rules):
+        owner = model if rules is None else fitted_of(rules)
         refuse_other_columns(model.schema, owner.schema)
         return [owner.term(bound) for bound in owner.placed(owner.checkable_rules)]
-    given = [rules] if isinstance(rules, (str, Rule, BoundRule)) else rules
+    given: Any = [rules] if isinstance(rules, (str, Rule, BoundRule)) else rules
     if isinstance(given, Sequence):
         given = [rule.rule if isinstance(rule, BoundRule) else rule for rule in given]
     own = {term.bound: term for term in model.terms}
@@ -104,7 +117,8 @@ def _terms_to_check(model: FittedModel, rules: Any) -> list[RuleTerm]:
         if not bound.is_checkable:
             raise RuleError(
                 f"rule {bound.name!r} does not say which outputs keep it, so it cannot "
-                "be checked. Write custom(log_g, holds=...)."
+                "be checked. Write it with require, forbid or expect, or write "
+                "custom(log_g, holds=...)."
             )
         # One by one, because rules that contradict each other may both be checked.
         terms.append(own.get(bound) or model.proposed((bound,))[0])

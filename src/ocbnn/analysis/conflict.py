@@ -28,9 +28,10 @@ from ocbnn.analysis.rule_removal import (
     with_rules,
     without_rule,
 )
-from ocbnn.core.types import RandomKey
+from ocbnn.core.types import RandomKey, Unchecked
 from ocbnn.errors import SettingError
 from ocbnn.fitted import FittedModel
+from ocbnn.fitted.estimator_record import ModelOrRecord, fitted_of
 from ocbnn.inference import SMC, Draws, sample
 from ocbnn.metrics.loo import LeaveOneOut, leave_one_out, log_density_of_rows
 from ocbnn.metrics.psis import smooth, trust_limit
@@ -39,6 +40,7 @@ from ocbnn.predictive.pointwise import log_parts, pointwise_log_likelihood
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import bind_rules
 from ocbnn.rules import BoundRule
+from ocbnn.rules.rule import GivenRules
 
 # Log likelihoods in memory at a time, draws times rows.
 _MAX_VALUES = 2**25
@@ -48,8 +50,8 @@ _LEAST_DROP = 0.5
 
 
 def conflicts(
-    model: FittedModel,
-    extra: Any = (),
+    model: ModelOrRecord,
+    extra: Unchecked[GivenRules] = (),
     *,
     refit: bool = False,
     evidence: bool | SMC = False,
@@ -60,7 +62,7 @@ def conflicts(
     Parameters
     ----------
     model
-        A fitted model.
+        A fitted model: an estimator, or its `fitted_`.
     extra
         Proposed rules, which the model was not fitted with.
     refit
@@ -71,6 +73,7 @@ def conflicts(
     progress
         As for a model.
     """
+    model = fitted_of(model)
     model.need_all_rows("conflicts")
     if model.projection is not None:
         if evidence:
@@ -193,7 +196,7 @@ def _losing(
     )
 
 
-def _proposed(model: FittedModel, extra: Any) -> tuple[RuleTerm, ...]:
+def _proposed(model: FittedModel, extra: Unchecked[GivenRules]) -> tuple[RuleTerm, ...]:
     """Terms of proposed rules, with points of their own."""
     bounds = bind_rules(extra, model.schema)
     names = {term.bound.name for term in model.terms}

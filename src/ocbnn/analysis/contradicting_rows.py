@@ -32,7 +32,7 @@ class ContradictingRow:
     drop
         How much lower its log likelihood is with the rule; None when unknown.
     excess
-        By how much it breaks the rule, in standard deviations of the noise;
+        By how much it violates the rule, in standard deviations of the noise;
         None for classes.
     is_noise
         Whether noise alone may explain it: at most two standard deviations, or a
@@ -57,7 +57,7 @@ class ContradictingRow:
 def contradicting_rows(
     model: FittedModel, bound: BoundRule, drops: np.ndarray | None, *, is_fitted: bool
 ) -> list[ContradictingRow]:
-    """Rows of the model's data whose own observation breaks the rule."""
+    """Rows of the model's data whose own observation violates the rule."""
     if not speaks_of_rows(bound):
         return []
     violating = np.flatnonzero(~bound.holds(model.rows.X, model.rows.Y))
@@ -83,12 +83,12 @@ def row_of(
 
 
 def speaks_of_rows(bound: BoundRule) -> bool:
-    """Whether a single row can break the rule: functions have slopes, rows do not."""
+    """Whether a single row can violate the rule: functions have slopes, rows do not."""
     return bound.is_checkable and not bound.slopes
 
 
 def rows_in_region(model: FittedModel, bound: BoundRule) -> int | None:
-    """How many rows a rule applies to; None if no row can break it."""
+    """How many rows a rule applies to; None if no row can violate it."""
     return int(bound.applies(model.rows.X).sum()) if speaks_of_rows(bound) else None
 
 
@@ -106,21 +106,20 @@ def say_values(rows: Sequence[ContradictingRow]) -> str:
 
 
 def say_noise(rows: Sequence[ContradictingRow]) -> str:
-    """That noise may explain why rows break a rule, and by how much they break it."""
-    breaks = f"{say_rows(rows).capitalize()} break{'s' * (len(rows) == 1)} it"
+    """That noise may explain why rows violate a rule, and by how much they do."""
+    violates = f"{say_rows(rows).capitalize()} violate{'s' * (len(rows) == 1)} it"
     excesses = [row.excess for row in rows if row.excess is not None]
     if not excesses:
-        return f"{breaks}, as may happen by chance"
+        return f"{violates}, as may happen by chance"
     amount = (
         f"{max(excesses):.2g}" if len(excesses) == 1 else f"at most {max(excesses):.2g}"
     )
-    return (
-        f"{breaks} by {amount} standard deviations of the noise, as noise alone may do"
-    )
+    by = f"by {amount} standard deviations of the noise"
+    return f"{violates} {by}, as noise alone may do"
 
 
 def say_missed(rows: Sequence[ContradictingRow]) -> Iterator[str]:
-    """That the fit lies far from some of the rows that break a rule."""
+    """That the fit lies far from some of the rows that violate a rule."""
     missed = [row for row in rows if row.is_missed]
     if missed:
         yield (
@@ -131,7 +130,7 @@ def say_missed(rows: Sequence[ContradictingRow]) -> Iterator[str]:
 def pulled(
     against: Sequence[ContradictingRow], within_noise: Sequence[ContradictingRow]
 ) -> list[ContradictingRow]:
-    """Rows that a rule pulls against: they break it by much, or the fit misses them."""
+    """Rows that a rule pulls against: far outside of it, or missed by the fit."""
     return [*against, *(row for row in within_noise if row.is_missed)]
 
 
@@ -146,7 +145,7 @@ def _observed(model: FittedModel, bound: BoundRule, row: int) -> dict[str, Any]:
 def _numbers(
     model: FittedModel, bound: BoundRule, rows: np.ndarray, *, is_fitted: bool
 ) -> list[dict[str, Any]]:
-    """By how much observations break the rule, and whether the fit misses them."""
+    """By how much observations violate the rule, and whether the fit misses them."""
     X, Y = model.rows.X[rows], model.rows.Y[rows]
     noise = model.predictive.noise_at(X, _MAX_DRAWS).mean(axis=0)
     excesses = excess(bound, X, Y, noise)

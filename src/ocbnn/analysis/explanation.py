@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -20,9 +19,11 @@ from ocbnn.analysis.rule_removal import (
     removal,
     reweighted,
 )
+from ocbnn.core.types import Unchecked
 from ocbnn.core.words import listing, suggest
 from ocbnn.errors import SettingError
 from ocbnn.fitted import FittedModel
+from ocbnn.fitted.estimator_record import ModelOrRecord, fitted_of
 from ocbnn.predictive.pointwise import log_parts
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import LOOKED_AT
@@ -35,8 +36,8 @@ PATIENCE = 120.0
 
 
 def explain(
-    model: FittedModel,
-    rule: Any = None,
+    model: ModelOrRecord,
+    rule: Unchecked[str | None] = None,
     *,
     refit: bool | None = None,
     progress: object = "auto",
@@ -46,7 +47,7 @@ def explain(
     Parameters
     ----------
     model
-        A fitted model.
+        A fitted model: an estimator, or its `fitted_`.
     rule
         The rule's name; every rule when left out.
     refit
@@ -56,6 +57,7 @@ def explain(
     progress
         As for a model.
     """
+    model = fitted_of(model)
     model.need_all_rows("explain")
     terms = _chosen(model, rule)
     alone = _without_projected if model.projection is not None else _without
@@ -170,7 +172,7 @@ def explain_term(
     return effect.with_binding(explanation, xs) if bound.is_checkable else explanation
 
 
-def _chosen(model: FittedModel, rule: Any) -> list[RuleTerm]:
+def _chosen(model: FittedModel, rule: Unchecked[str | None]) -> list[RuleTerm]:
     terms = list(model.terms)
     if rule is None:
         return terms

@@ -20,7 +20,7 @@ from ocbnn.core.words import share
 from ocbnn.metrics.binding import Binding
 from ocbnn.metrics.places import Place
 
-# A rule that would be broken less often than this without it is idle.
+# A rule that would be violated less often than this without it is idle.
 _IDLE = 0.01
 # From this share of points on, a rule binds "everywhere".
 _EVERYWHERE = 0.9
@@ -113,10 +113,10 @@ class Explanation:
     verdict
         How far the second fit can be trusted, in a word; empty without one.
     binding
-        How often it would be broken without itself; None when unknown, and
-        for custom rules, which cannot be checked.
+        How often it would be violated without itself; None when unknown, and
+        for rules that cannot be checked.
     violation
-        How often it is broken with itself in place, likewise.
+        How often it is violated with itself in place, likewise.
     ranges
         Where it binds along each input; empty if it binds nowhere.
     places
@@ -126,13 +126,13 @@ class Explanation:
     spreads
         Its effect on uncertainty, for each output that it mentions.
     rows_in_region
-        How many data rows it applies to; None if no row can break it.
+        How many data rows it applies to; None if no row can violate it.
     against
-        Rows whose observation breaks it by more than twice the noise's
+        Rows whose observation violates it by more than twice the noise's
         standard deviation; for classes, those to which the fit gives little
         probability.
     within_noise
-        Rows whose observation breaks it by no more than that.
+        Rows whose observation violates it by no more than that.
     follows
         From which other rules it follows, in a sentence; None if from none.
     has_others
@@ -209,7 +209,7 @@ class Explanation:
         if binding is not None and (binding.points > 0 or binding.pairs >= _IDLE):
             if binding.points > 0:
                 return f"does the work at {share(binding.points)} of its region"
-            return f"does a little: {share(binding.pairs)} of cases would break it"
+            return f"does a little: {share(binding.pairs)} of cases would violate it"
         if not any(abs(spread.removed) > _CLEAR_CHANGE for spread in self.spreads):
             return ""
         keep = "" if binding is None else ", which would keep it without it"
@@ -222,7 +222,7 @@ class Explanation:
         if binding.pairs > 0:
             mostly = f"; at {share(binding.mostly)} of its points, most functions would"
             yield (
-                f"Without it functions would break it in {share(binding.pairs)} of "
+                f"Without it functions would violate it in {share(binding.pairs)} of "
                 f"cases (with it {share(self.violation)})"
                 f"{mostly * (binding.mostly > 0)}."
             )
@@ -348,5 +348,6 @@ def _say_place(place: Place) -> str:
     low, high = place.spelled(digits=3)
     if place.low == place.high:
         return f"where {place.input} is {low}"
-    often = "" if place.share > _EVERYWHERE else f" ({place.share:.0%} of points there)"
+    is_everywhere = place.share > _EVERYWHERE
+    often = "" if is_everywhere else f" ({share(place.share)} of points there)"
     return f"where {place.input} is between {low} and {high}{often}"

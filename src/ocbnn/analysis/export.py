@@ -124,7 +124,7 @@ def _posterior(model: FittedModel, X: np.ndarray, weights: bool) -> dict[str, An
 
 
 def _violation(model: FittedModel, term: Any) -> np.ndarray:
-    """The share of the rule's own points at which each draw breaks it."""
+    """The share of the rule's own points at which each draw violates it."""
     if not term.bound.is_checkable:
         return np.zeros(model.draws.size)
     points = term.places

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ocbnn.core.advice import Spelling
+from ocbnn.core.choices import columns_of_inputs
 from ocbnn.core.page import Page, block
 from ocbnn.core.sentences import in_python
 from ocbnn.core.words import share
@@ -29,7 +30,7 @@ class Relevance(Page):
     Attributes
     ----------
     inputs
-        Their names.
+        Their names; a category is one input.
     median
         Medians over the draws of every input's share.
     lower, upper
@@ -89,7 +90,12 @@ def relevance(model: FittedModel) -> Relevance | None:
         return None
     draws = jax.tree.map(lambda a: np.asarray(a)[model.kept], model.draws.stacked())
     sizes = network.relevances(draws.weights)
-    return Relevance(model.schema.inputs, sizes / sizes.sum(axis=1, keepdims=True))
+    shares = sizes / sizes.sum(axis=1, keepdims=True)
+    schema = model.schema
+    # A category is one input, whose share is that of all its values.
+    groups = columns_of_inputs(schema.inputs, schema.choices)
+    together = [shares[:, list(columns)].sum(axis=1) for columns in groups.values()]
+    return Relevance(tuple(groups), np.stack(together, axis=1))
 
 
 def plot_relevance(model: FittedModel, ax: Any = None) -> Any:

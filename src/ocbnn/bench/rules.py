@@ -18,12 +18,14 @@ def cost_of_rules(
     """The speed of a gradient with many rules, relative to one rule with all points."""
     for count in counts:
         many = target(_WIDTHS, _ROWS, activation="tanh", rules=count, points=_POINTS)
-        one = target(_WIDTHS, _ROWS, activation="tanh", points=count * _POINTS)
-        seconds = in_turns({"many": _gradients(many), "one": _gradients(one)}, repeats)
+        merged = target(_WIDTHS, _ROWS, activation="tanh", points=count * _POINTS)
+        seconds = in_turns(
+            {"many": _gradients(many), "merged": _gradients(merged)}, repeats
+        )
         setting = f"{count} rule{'s' * (count > 1)}, {count * _POINTS} points"
         gradient = spread(1e6 * seconds["many"] / _TIMES)
         yield Finding(case, setting, "one gradient", gradient, "us")
-        relative = spread(seconds["one"] / seconds["many"])
+        relative = spread(seconds["merged"] / seconds["many"])
         yield Finding(case, setting, "speed beside one rule", relative, least=0.8)
 
 

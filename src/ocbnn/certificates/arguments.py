@@ -1,14 +1,14 @@
 """The arguments of `certify`, checked before anything is proved."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ocbnn.certificates.certificate import CertificateRequest
 from ocbnn.core.advice import Advice, Kind
 from ocbnn.core.sentences import Sentence
+from ocbnn.core.types import Unchecked
 from ocbnn.core.words import listing, shorten, suggest
 from ocbnn.errors import DataError, OcbnnError, RuleError, SettingError
 from ocbnn.fitted import FittedModel
@@ -20,6 +20,8 @@ from ocbnn.rules.rule import RULE_NAME
 # of a usual fit take minutes, and are seldom worth more independent ones.
 DRAWS, BOXES, CONFIDENCE = 200, 4096, 0.95
 ALL = "all"
+# The name of a rule, a rule, or its text; None for all rules of a model.
+CertifiedRule: TypeAlias = Unchecked[str | Rule | BoundRule | None]
 _AT, _TOLERANCE, _WITHIN = (
     Advice(Kind.OPTION, values={"name": name}) for name in ("at", "tolerance", "within")
 )
@@ -35,29 +37,9 @@ def _around(name: str) -> Advice:
     return Advice(Kind.LOOK_AROUND, values={"name": name})
 
 
-def fitted_of(model: Any) -> FittedModel:
-    """The record of a fitted estimator, or the record itself.
-
-    Raises
-    ------
-    SettingError
-        When it is neither.
-    """
-    if isinstance(model, FittedModel):
-        return model
-    if not hasattr(model, "check_rules"):
-        shown = shorten(repr(model), 60)
-        raise SettingError(
-            f"model must be a fitted model, got {type(model).__name__}: {shown}. Read "
-            'one from its file first: certify(ocbnn.load("model.ocbnn")).'
-        )
-    check_is_fitted(model)
-    return model.fitted_
-
-
 def parse_request(
     model: FittedModel,
-    rule: Any,
+    rule: CertifiedRule,
     *,
     rows: np.ndarray | None,
     tolerance: Any,
@@ -177,7 +159,7 @@ def _check_pairing(
 
 
 def _rules(
-    model: FittedModel, rule: Any
+    model: FittedModel, rule: CertifiedRule
 ) -> tuple[tuple[BoundRule, ...], str | None, bool]:
     """The rules to certify, their name or text, and whether the user gave them."""
     if rule is None:

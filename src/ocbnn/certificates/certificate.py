@@ -63,7 +63,7 @@ class RowNeighbourhoods:
 
 @dataclasses.dataclass(frozen=True)
 class Counterexample:
-    """An input at which a draw provably breaks the rule.
+    """An input at which a draw provably violates the rule.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class RuleCertificate(Page):
     is_own
         Whether it was given as text or object, not as a name.
     is_masked
-        Whether the model masks the classes that it forbids, so no draw can break it.
+        Whether the model masks the classes that it forbids, so no draw can violate it.
     reading
         What it means for a draw to keep it; empty if that is obvious.
     inputs
@@ -162,9 +162,9 @@ class RuleCertificate(Page):
         How many draws the model uses for predictions.
     status
         (places, draws): 1 if it is proved that the draw keeps the rule, -1 if it
-        is proved that the draw breaks it, and 0 if the budget was spent before.
+        is proved that the draw violates it, and 0 if the budget was spent before.
     counterexamples
-        Inputs at which it is broken, one for each -1.
+        Inputs at which it is violated, one for each -1.
     splits
         How the boxes were divided for the proof, by (place, draw).
     effective
@@ -214,7 +214,7 @@ class RuleCertificate(Page):
 
     @property
     def broken(self) -> float:
-        """Share of draws proved to break it somewhere."""
+        """Share of draws proved to violate it somewhere."""
         return float(np.mean(np.any(self.status == BROKEN, axis=0)))
 
     @property
@@ -233,7 +233,7 @@ class RuleCertificate(Page):
         """A lower bound, at `confidence`, on the probability that a new draw keeps it.
 
         The Clopper-Pearson bound, with the effective number of draws as trials;
-        undecided draws count as failures. It is one if no draw can break the rule.
+        undecided draws count as failures. It is one if no draw can violate the rule.
         """
         if self.is_masked:
             return 1.0

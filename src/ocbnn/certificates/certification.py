@@ -11,7 +11,7 @@ from ocbnn.certificates.arguments import (
     BOXES,
     CONFIDENCE,
     DRAWS,
-    fitted_of,
+    CertifiedRule,
     parse_request,
     whole_rows,
 )
@@ -20,11 +20,12 @@ from ocbnn.certificates.proof_run import RuleProof, decide_all
 from ocbnn.certificates.question import Question, choose
 from ocbnn.errors import CertificateError
 from ocbnn.fitted import FittedModel
+from ocbnn.fitted.estimator_record import ModelOrRecord, fitted_of
 
 
 def certify(
-    model: Any,
-    rule: Any = None,
+    model: ModelOrRecord,
+    rule: CertifiedRule = None,
     *,
     at: Any = None,
     tolerance: Any = None,
@@ -97,7 +98,7 @@ def certify(
 
 def prove(
     model: FittedModel,
-    rule: Any,
+    rule: CertifiedRule,
     *,
     progress: object = False,
     **settings: Any,

@@ -57,7 +57,7 @@ _Rule = _schema(
     RuleCertificate,
     places=list[_Place],
     around=_RowNeighbourhoods | None,
-    # A letter for every place and draw: holds, broken, undecided.
+    # A letter for every place and draw: holds, violated, undecided.
     status=list[str],
     counterexamples=list[_Counterexample],
     # For every place and draw that holds, the inputs along which boxes were halved.

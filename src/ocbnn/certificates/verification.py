@@ -1,11 +1,12 @@
 """Checking a certificate against the model it speaks about."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ocbnn.certificates.arguments import ALL, fitted_of, parse_request
+from ocbnn.certificates.arguments import ALL, parse_request
 from ocbnn.certificates.certificate import (
     Certificate,
     CertificateRequest,
@@ -13,9 +14,11 @@ from ocbnn.certificates.certificate import (
 )
 from ocbnn.certificates.certification import digest
 from ocbnn.certificates.question import Question, choose
+from ocbnn.core.types import Unchecked
 from ocbnn.core.words import listing, shorten
 from ocbnn.errors import CertificateError, DataError, OcbnnError, SettingError
 from ocbnn.fitted import FittedModel
+from ocbnn.fitted.estimator_record import ModelOrRecord, fitted_of
 from ocbnn.proofs.search import BROKEN, HOLDS, leaves
 from ocbnn.rules import BoundRule
 
@@ -38,7 +41,12 @@ _FRAME_NAMES = {
 }
 
 
-def verify(certificate: Any, model: Any, *, at: Any = None) -> Certificate:
+def verify(
+    certificate: Unchecked[Certificate | str | Path],
+    model: ModelOrRecord,
+    *,
+    at: Any = None,
+) -> Certificate:
     """Check every statement of a certificate again, from its proofs.
 
     Everything that follows from the model and the request is recomputed and compared.
@@ -290,16 +298,16 @@ def _unproved_draws(rule: RuleCertificate, question: Question) -> Iterator[str]:
 def _counterexample_problems(
     rule: RuleCertificate, question: Question
 ) -> Iterator[str]:
-    """Draws listed as breaking the rule without a counterexample, and vice versa."""
+    """Draws listed as violating the rule without a counterexample, and vice versa."""
     broken = {
         (number, rule.draws[column])
         for number, column in np.argwhere(rule.status == BROKEN).tolist()
     }
     shown = {(example.place, example.draw) for example in rule.counterexamples}
     for _, draw in sorted(broken - shown):
-        yield f"draw {draw} is listed as breaking it, without a counterexample"
+        yield f"draw {draw} is listed as violating it, without a counterexample"
     for _, draw in sorted(shown - broken):
-        yield f"draw {draw} has a counterexample, and is not listed as breaking it"
+        yield f"draw {draw} has a counterexample, and is not listed as violating it"
     if len(shown) != len(rule.counterexamples):
         yield "a draw has two counterexamples at one place"
     if broken == shown and broken:
@@ -309,7 +317,7 @@ def _counterexample_problems(
 def _refuted_counterexamples(
     rule: RuleCertificate, question: Question
 ) -> Iterator[str]:
-    """Counterexamples that do not break the rule."""
+    """Counterexamples that do not violate the rule."""
     shown = rule.counterexamples
     incomplete = [
         example.draw for example in shown if len(example.x) != len(rule.inputs)
@@ -326,7 +334,7 @@ def _refuted_counterexamples(
     broken &= ((x >= low) & (x <= high)).all(axis=1)
     for example, is_broken, position in zip(shown, broken, positions, strict=True):
         if not is_broken:
-            yield f"draw {example.draw} does not break it at {list(example.x)}"
+            yield f"draw {example.draw} does not violate it at {list(example.x)}"
         recomputed = question.outputs(int(position), np.array(example.x))
         if len(example.y) != len(recomputed) or not np.allclose(
             example.y, recomputed, 1e-6, 1e-9

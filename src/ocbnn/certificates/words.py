@@ -38,7 +38,7 @@ def rule_page(rule: Any, spelling: Spelling) -> str:
 def _about(certificate: Any) -> Iterator[str]:
     asked = certificate.asked
     if asked.rule is None:
-        yield "About every rule of the model that outputs can break."
+        yield "About every rule of the model that outputs can violate."
     elif asked.is_own:
         yield "About one rule only, given as text."
     else:
@@ -62,14 +62,14 @@ def _sentences(rule: Any) -> Iterator[str]:
         row = rule.places[first.place].row
         near = "" if row is None else f", near row {row}"
         yield (
-            f"{counts[1]} {_verb(counts[1], 'break')} it: proved. Draw {first.draw}, "
+            f"{counts[1]} {_verb(counts[1], 'violate')} it: proved. Draw {first.draw}, "
             f"for one, at "
             f"{_spell_input(rule, first.x)}{near}."
         )
     if left := size - sum(counts):
         why = "the allowed boxes ran out. More boxes may decide them."
         if rule.stopped:
-            why = "it was stopped before. Below they count as broken."
+            why = "it was stopped before. Below they count as violated."
         yield f"{left} {_verb(left, 'remain')} undecided: {why}"
     if rule.is_local:
         yield from _by_row(rule)

@@ -262,7 +262,7 @@ class Density(eqx.Module):
 class BoundClaim(abc.ABC):
     """A claim about columns. Frozen and hashable by value: static under `jax.jit`."""
 
-    # Whether it can be held firm or hard.
+    # Whether it can be held firm or hard, which a search must be able to check.
     can_be_strict: ClassVar[bool] = False
     # Whether the density is a penalty: zero where the claim holds, else negative.
     is_penalty: ClassVar[bool] = False

@@ -156,10 +156,10 @@ class Dirichlet(Density):
     @classmethod
     def of(cls, mask: Mask, settings: Settings) -> "Dirichlet":
         """Use large concentrations for allowed classes."""
-        is_open = settings.forbidden is None
-        forbidden = _FORBIDDEN if is_open else settings.forbidden
-        alpha = np.where(np.array(mask), settings.allowed, forbidden)
-        return cls(mask, alpha, is_open=is_open)
+        forbidden = settings.forbidden
+        rest = _FORBIDDEN if forbidden is None else forbidden
+        alpha = np.where(np.array(mask), settings.allowed, rest)
+        return cls(mask, alpha, is_open=forbidden is None)
 
     def bounded(self) -> "Dirichlet":
         """The concentration of forbidden classes is 1, if the rule leaves it open."""

@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -20,7 +20,16 @@ from ocbnn.claims.base import (
     Weight,
     WrittenClaim,
 )
-from ocbnn.core.types import Function, Input, Inputs, Output, Scalar, Site, Slopes
+from ocbnn.core.types import (
+    Function,
+    Input,
+    Inputs,
+    Output,
+    Scalar,
+    Site,
+    Slopes,
+    Unchecked,
+)
 from ocbnn.core.units import Units
 from ocbnn.core.words import shorten
 from ocbnn.errors import RuleError
@@ -32,7 +41,7 @@ class Custom(WrittenClaim):
     """The user's own `log_g`; equal only when it is the same function."""
 
     log_g: OwnFunction
-    holds: Any = None
+    holds: Unchecked[OwnFunction | None] = None
 
     def __post_init__(self) -> None:
         if not callable(self.log_g):

@@ -166,6 +166,23 @@ def say_choice(names: Sequence[str], group: Sequence[int]) -> tuple[str, list[st
     return "choice", [names[column] for column in group]
 
 
+def columns_of_inputs(
+    names: Sequence[str], choices: Choices
+) -> dict[str, tuple[int, ...]]:
+    """The columns of each input; a category is one input.
+
+    >>> columns_of_inputs(["age", "sex=f", "sex=m"], ((1, 2),))
+    {'age': (0,), 'sex': (1, 2)}
+    """
+    starts = {group[0]: tuple(group) for group in choices}
+    later = {column for group in choices for column in group[1:]}
+    return {
+        say_choice(names, starts[i])[0] if i in starts else name: starts.get(i, (i,))
+        for i, name in enumerate(names)
+        if i not in later
+    }
+
+
 def say_inputs(names: Sequence[str], choices: Choices) -> list[str]:
     """The names of a model's inputs; a category with its values.
 

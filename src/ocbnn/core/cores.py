@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-Item, Outcome = TypeVar("Item"), TypeVar("Outcome")
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
 
 
 def cores() -> int:

@@ -1,11 +1,26 @@
 """The few types that every room shares."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
+# The type of an argument, for editors and type checkers only: the function refuses
+# other values itself, with a sentence that a check of types in tests would forestall.
+_T = TypeVar("_T")
+if TYPE_CHECKING:
+    Unchecked: TypeAlias = Annotated[_T, "refused by the function itself"]
+else:
+
+    class Unchecked:
+        """Any object at all."""
+
+        def __class_getitem__(cls, _kind: object) -> type:
+            return object
+
+
+Whole: TypeAlias = int | np.integer
 # All weights as a pytree of arrays. Nothing outside a network may assume its structure.
 Position: TypeAlias = Any
 RandomKey: TypeAlias = Key[Array, ""]

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ocbnn.core.randomness import key_from
-from ocbnn.core.types import RowNames
+from ocbnn.core.types import RowNames, Unchecked
 from ocbnn.core.units import Units
 from ocbnn.core.warn import warn
 from ocbnn.errors import InferenceWarning, SettingError
@@ -30,7 +30,9 @@ from ocbnn.priors.rulebook import bind_rules, make_terms
 from ocbnn.refinement.hard import Answers, answering, hold, refuse_rows
 from ocbnn.refinement.projection import as_obedience, refuse_without_slack
 from ocbnn.refinement.rounds import Run, fit_draws
+from ocbnn.refinement.settings import Refine
 from ocbnn.rules import BoundRule, Schema, output_limits
+from ocbnn.rules.rule import GivenRules
 
 
 class BaseOCBNN(FittedEstimator):
@@ -53,7 +55,7 @@ class BaseOCBNN(FittedEstimator):
         given: Given,
         names: RowNames | None,
         stream: Stream | None,
-        refine: object,
+        refine: Refine,
     ) -> None:
         """Fit to the given rows, or to a stream, of which they are a sample."""
         self._check_seed()
@@ -164,7 +166,7 @@ class BaseOCBNN(FittedEstimator):
 
     # For users of a fitted model.
 
-    def obey(self, rules: Any, *, refine: Any = None) -> Any:
+    def obey(self, rules: Unchecked[GivenRules], *, refine: Refine = None) -> Any:
         """A new model: each draw of this one, moved to the nearest that obeys rules.
 
         Nothing is fitted again, so rules can be tried out quickly. Draws that keep
@@ -189,7 +191,7 @@ class BaseOCBNN(FittedEstimator):
         Raises
         ------
         RuleError
-            When rules contradict each other, or for a custom rule, which has no slack.
+            When rules contradict each other, or a rule cannot be searched.
         DataError
             When the model was saved without its data, or rows violate a hard rule.
         """

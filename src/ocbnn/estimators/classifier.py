@@ -9,12 +9,14 @@ from sklearn.utils.validation import validate_data
 
 from ocbnn.analysis.pictures import plot_classes
 from ocbnn.core.scales import Measured, make_units
+from ocbnn.core.types import RowNames, Unchecked
 from ocbnn.core.units import Units
 from ocbnn.errors import DataError
 from ocbnn.estimators.base import BaseOCBNN
 from ocbnn.fitted.names import make_schema, names_of_rows, target_names
 from ocbnn.fitted.record import Given
 from ocbnn.fitted.streams import Stream
+from ocbnn.refinement.settings import Refine
 from ocbnn.rules import Schema
 
 
@@ -122,7 +124,12 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
     """
 
     def fit(
-        self, X: Any, y: Any, *, refine: Any = None, row_names: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        refine: Refine = None,
+        row_names: Unchecked[RowNames | None] = None,
     ) -> "OCBNNClassifier":
         """Draw from the posterior given data and rules.
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ocbnn.analysis.checks import check_rules, log_density_parts
+from ocbnn.analysis.checks import CheckedRules, check_rules, log_density_parts
 from ocbnn.analysis.conflict import conflicts
 from ocbnn.analysis.conflict_page import ConflictReport
 from ocbnn.analysis.diagnostic_pictures import plot_diagnostics
@@ -18,18 +18,21 @@ from ocbnn.analysis.export import to_arviz
 from ocbnn.analysis.relevance import Relevance, plot_relevance, relevance
 from ocbnn.analysis.report import make_report
 from ocbnn.analysis.report_page import Report
-from ocbnn.certificates.arguments import BOXES, CONFIDENCE, DRAWS
+from ocbnn.certificates.arguments import BOXES, CONFIDENCE, DRAWS, CertifiedRule
 from ocbnn.certificates.certificate import Certificate
 from ocbnn.certificates.certification import certify
+from ocbnn.core.types import Unchecked
 from ocbnn.estimators.settings import Settings
 from ocbnn.fitted import FittedModel, refine as refine_fitted
-from ocbnn.inference import Choice, Draws, Verdict
+from ocbnn.inference import SMC, Choice, Draws, Verdict
 from ocbnn.metrics import RuleCheck
 from ocbnn.metrics.hard_rules import HardRuleRecord
 from ocbnn.posterior import Target
 from ocbnn.refinement.projected import ProjectionRecord
 from ocbnn.refinement.record import RefinementRecord
+from ocbnn.refinement.settings import Refine
 from ocbnn.rules import BoundRule, Schema
+from ocbnn.rules.rule import GivenRules
 from ocbnn.saving.writing import save_model
 
 
@@ -219,7 +222,12 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
     # Rules.
 
     def check_rules(
-        self, points: int = 1000, X: Any = None, y: Any = None, *, rules: Any = None
+        self,
+        points: int = 1000,
+        X: Any = None,
+        y: Any = None,
+        *,
+        rules: CheckedRules = None,
     ) -> list[RuleCheck]:
         """How well each rule holds, at fresh points of its region and on rows.
 
@@ -253,14 +261,12 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         """
         fitted = self._record()
         rows = None if X is None else self._checked(X)
-        if isinstance(rules, FittedEstimator):
-            rules = rules._record()
         return check_rules(fitted, points, rows, y, rules=rules)
 
     def log_density_parts(self, draws: int = 200) -> dict[str, float]:
         """The mean share of weights, each rule and the data in the log density.
 
-        Rules of a projection are no terms of the density, and have no share.
+        Rules of a projection are not terms of the density, and have no share.
 
         Parameters
         ----------
@@ -280,7 +286,11 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         return log_density_parts(self._record(), draws)
 
     def conflicts(
-        self, extra: Any = (), *, refit: bool = False, evidence: Any = False
+        self,
+        extra: Unchecked[GivenRules] = (),
+        *,
+        refit: bool = False,
+        evidence: bool | SMC = False,
     ) -> ConflictReport:
         """Which rules conflict with the data, how strongly, and at which rows.
 
@@ -312,7 +322,9 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
         options = {"refit": refit, "evidence": evidence, "progress": self.progress}
         return conflicts(self._record(), extra, **options)
 
-    def explain(self, rule: Any = None, *, refit: Any = None) -> Explanations:
+    def explain(
+        self, rule: Unchecked[str | None] = None, *, refit: bool | None = None
+    ) -> Explanations:
         """What a rule does: where it binds, what it removed, which rows oppose it.
 
         It compares the fit with a fit without the rule. Where reweighting the draws is
@@ -345,7 +357,7 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
 
     def certify(
         self,
-        rule: Any = None,
+        rule: CertifiedRule = None,
         *,
         at: Any = None,
         tolerance: Any = None,
@@ -407,7 +419,7 @@ class FittedEstimator(Settings, BaseEstimator, abc.ABC):
             progress=self.progress,
         )
 
-    def refine(self, refine: Any = True) -> Any:
+    def refine(self, refine: Refine = True) -> Any:
         """Fit again to the same data, with the rules refined.
 
         It starts from the rules as given, without the effects of earlier refinements.

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 from ocbnn.analysis.pictures import column_index, plot_functions
 from ocbnn.core.moments import ColumnMoments
 from ocbnn.core.scales import Measured, make_units
+from ocbnn.core.types import RowNames, Unchecked
 from ocbnn.core.units import Units
 from ocbnn.errors import SettingError
 from ocbnn.estimators.base import BaseOCBNN
@@ -21,6 +22,7 @@ from ocbnn.fitted.target import observation_limits
 from ocbnn.predictive import Summary
 from ocbnn.predictive.predictive import Limits
 from ocbnn.priors.rulebook import bind_rules
+from ocbnn.refinement.settings import Refine
 from ocbnn.rules import Schema
 
 
@@ -140,7 +142,12 @@ class OCBNNRegressor(RegressorMixin, BaseOCBNN):
     truncate: bool = False
 
     def fit(
-        self, X: Any, y: Any, *, refine: Any = None, row_names: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        refine: Refine = None,
+        row_names: Unchecked[RowNames | None] = None,
     ) -> "OCBNNRegressor":
         """Draw from the posterior given data and rules.
 

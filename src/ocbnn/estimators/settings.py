@@ -8,12 +8,13 @@ from typing import Literal, TypeAlias, no_type_check
 import equinox as eqx
 import numpy as np
 
+from ocbnn.core.types import Whole
 from ocbnn.inference import Plan
 from ocbnn.inference.layout import Device
 from ocbnn.inference.progress import Progress
 from ocbnn.networks import LearnedScales, Network
 from ocbnn.priors import Prior
-from ocbnn.rules import Rule
+from ocbnn.rules.rule import GivenRules
 
 Activation: TypeAlias = Literal[
     "rbf", "tanh", "relu", "silu", "gelu", "softplus", "sigmoid", "elu", "sin"
@@ -22,7 +23,6 @@ WeightPriors: TypeAlias = (
     Literal["fan-in", "isotropic", "learned", "student-t"] | LearnedScales | Prior
 )
 RulesBy: TypeAlias = Literal["prior", "projection"]
-Whole: TypeAlias = int | np.integer
 
 
 # Types are for readers and editors only. `fit` raises errors for wrong values, because
@@ -32,7 +32,7 @@ Whole: TypeAlias = int | np.integer
 class Settings:
     """A constructor that stores its arguments, as scikit-learn requires."""
 
-    rules: str | Rule | Sequence[str | Rule] = ()
+    rules: GivenRules = ()
     _: dataclasses.KW_ONLY
     rules_by: RulesBy = "prior"
     inputs: Collection[str] | None = None

@@ -10,6 +10,7 @@ from ocbnn.core.randomness import key_from
 from ocbnn.core.types import RandomKey
 from ocbnn.core.warn import warn
 from ocbnn.errors import InferenceWarning
+from ocbnn.fitted.estimator_record import ModelOrRecord, fitted_of
 from ocbnn.fitted.record import FittedModel
 from ocbnn.predictive import Predictive
 from ocbnn.priors import RuleTerm
@@ -20,7 +21,7 @@ from ocbnn.refinement.projected import warn_if_disobeyed, warn_if_far
 from ocbnn.refinement.projection import as_obedience, project, refuse_without_slack
 from ocbnn.refinement.record import warn_if_unmet
 from ocbnn.refinement.rounds import Run, fit_draws
-from ocbnn.refinement.settings import Refinement
+from ocbnn.refinement.settings import Refine, Refinement
 
 
 def conclude(model: FittedModel, *, is_new: bool = True) -> FittedModel:
@@ -57,7 +58,7 @@ def conclude(model: FittedModel, *, is_new: bool = True) -> FittedModel:
 
 
 def refine(
-    model: FittedModel, refine: object = True, *, progress: object = "auto"
+    model: ModelOrRecord, refine: Refine = True, *, progress: object = "auto"
 ) -> FittedModel:
     """Fit the same model again, with its rules refined.
 
@@ -66,7 +67,7 @@ def refine(
     Parameters
     ----------
     model
-        A fitted model.
+        A fitted model: an estimator, or its `fitted_`.
     refine
         True, a number of rounds, or a `Refinement`.
     progress
@@ -77,6 +78,7 @@ def refine(
     FittedModel
         The model with new draws, and a record in `refinement`.
     """
+    model = fitted_of(model)
     model.refuse_projected("refine")
     rows = model.need_all_rows("refine")
     rules = tuple(without_room(term) for term in model.target.rules)
@@ -120,8 +122,8 @@ def project_prior(
 
 
 def obey(
-    model: FittedModel,
-    refine: object = None,
+    model: ModelOrRecord,
+    refine: Refine = None,
     *,
     progress: object = "auto",
     is_new: bool = False,
@@ -131,8 +133,8 @@ def obey(
     Parameters
     ----------
     model
-        A fitted model, with the rules to obey in `terms`. If its draws were projected
-        before, the original draws are used.
+        A fitted model: an estimator, or its `fitted_`, with the rules to obey in
+        `terms`. If its draws were projected before, the original draws are used.
     refine
         How to search for remaining violations: True, a number of rounds, a
         `Refinement`, or False.
@@ -153,12 +155,12 @@ def obey(
     RuleError
         When a rule has no slack, so that it cannot move functions.
     """
-    obedient = move(model, refine, progress=progress)
+    obedient = move(fitted_of(model), refine, progress=progress)
     return conclude(obedient, is_new=is_new)
 
 
 def move(
-    model: FittedModel, refine: object = None, *, progress: object = "auto"
+    model: FittedModel, refine: Refine = None, *, progress: object = "auto"
 ) -> FittedModel:
     """The same without a verdict, warnings, and the hard rules' choice of draws."""
     refinement = as_obedience(refine)

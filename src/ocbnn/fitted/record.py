@@ -98,7 +98,7 @@ class FittedModel:
     rules
         The rules, bound to this schema.
     target
-        The log density that was drawn from; rules of a projection are no part of it.
+        The log density that was drawn from; rules of a projection do not belong to it.
     draws
         The draws from it; the projected ones, if there was a projection.
     kept
@@ -360,7 +360,7 @@ class FittedModel:
 
     @property
     def checkable_rules(self) -> tuple[BoundRule, ...]:
-        """The rules that data can break: all but custom ones."""
+        """The rules that outputs can be checked against."""
         return tuple(bound for bound in self.rules if bound.is_checkable)
 
     def placed(self, rules: Sequence[BoundRule]) -> list[BoundRule]:

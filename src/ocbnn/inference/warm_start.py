@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from ocbnn.core.promotion import third_party
-from ocbnn.core.types import Position, RandomKey
+from ocbnn.core.types import Position, RandomKey, Unchecked
 from ocbnn.errors import SettingError
 from ocbnn.inference.base import (
     Algorithm,
@@ -131,7 +131,9 @@ class WarmStart(Plan):
     warmup: int = dataclasses.field(init=False, repr=False)
     draws: int = dataclasses.field(init=False, repr=False)
     thin: int = dataclasses.field(init=False, repr=False)
-    sampler: Any = dataclasses.field(default_factory=lambda: MCLMC(chains=8))
+    sampler: Unchecked[Plan] = dataclasses.field(
+        default_factory=lambda: MCLMC(chains=8)
+    )
     iterations: int = 3000
     learning_rate: float = 0.01
 

@@ -1,11 +1,11 @@
-"""Where a rule binds: at which points functions fitted without it would break it."""
+"""Where a rule binds: at which points functions fitted without it would violate it."""
 
 import dataclasses
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-# A rule binds at a point where one function in twenty would break it.
+# A rule binds at a point where one function in twenty would violate it.
 BINDS = 0.05
 
 Weights = Float[np.ndarray, " draws"]
@@ -13,7 +13,7 @@ Weights = Float[np.ndarray, " draws"]
 
 @dataclasses.dataclass(frozen=True)
 class Binding:
-    """How often functions fitted without a rule would break it in its region.
+    """How often functions fitted without a rule would violate it in its region.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Binding:
 def binding(
     violations: Bool[np.ndarray, "draws points"], weights: Weights
 ) -> tuple[Binding, Bool[np.ndarray, " points"]]:
-    """How often a rule would be broken, and at which points it binds.
+    """How often a rule would be violated, and at which points it binds.
 
     >>> violations = np.array([[True, False, True, False], [True, False, False, False]])
     >>> binding(violations, np.full(2, 0.5))[0]

@@ -1,4 +1,4 @@
-"""By how much an observation breaks a rule, in standard deviations of the noise."""
+"""By how much an observation violates a rule, in standard deviations of the noise."""
 
 from collections.abc import Iterator
 

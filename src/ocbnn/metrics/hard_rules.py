@@ -2,7 +2,7 @@ r"""Draws that keep hard rules, and their weights.
 
 The exact posterior under hard rules is $p(W)\,1[W\ \text{holds}]\,p(D|W)$. Draws were
 made with the rules' soft factor $g(W)$ instead of the indicator, so a draw that
-breaks a rule has weight zero, and one that keeps all of them weight $1 / g(W)$.
+violates a rule has weight zero, and one that keeps all of them weight $1 / g(W)$.
 """
 
 import dataclasses
@@ -96,7 +96,7 @@ class HardRuleEntry:
     rule
         Its name.
     way
-        `conditioned`: draws that break it are left out. `masked`: forbidden classes
+        `conditioned`: draws that violate it are left out. `masked`: forbidden classes
         have no probability, so every draw is used.
     share
         The share of draws that keep it by themselves, at every input checked.

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ocbnn.core.choices import Choices, free_columns, say_choice
-from ocbnn.core.words import spell
+from ocbnn.core.words import share, spell
 
 # Bins per column, when there are several columns.
 _BINS = 5
@@ -53,9 +53,8 @@ class Place:
             return f"at {title} = {level}"
         if self.low == self.high:
             return f"at {self.input} = {self.spelled()[0]}"
-        most = (
-            "" if self.share > _EVERYWHERE else f" ({self.share:.0%} of inputs there)"
-        )
+        is_everywhere = self.share > _EVERYWHERE
+        most = "" if is_everywhere else f" ({share(self.share)} of inputs there)"
         return f"at {self.input} in [{', '.join(self.spelled())}]{most}"
 
     def spelled(self, digits: int = 4) -> tuple[str, str]:
@@ -133,11 +132,13 @@ def _range(
         )
         for low, high in bins:
             inside = (x >= low) & (x <= high)
-            share = float(wrong[inside].mean())
+            wrong_share = float(wrong[inside].mean())
             # The same share is weaker evidence in a bin of few rows.
-            weight = share * np.sqrt(inside.sum())
+            weight = wrong_share * np.sqrt(inside.sum())
             if weight > best_weight:
                 width = float(np.ptp(x))
-                best = Place(name, float(low), float(high), share, width, is_choice)
+                best = Place(
+                    name, float(low), float(high), wrong_share, width, is_choice
+                )
                 best_weight = weight
     return best or Place(None)

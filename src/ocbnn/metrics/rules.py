@@ -1,4 +1,4 @@
-"""How often functions break a rule, in its region and on data."""
+"""How often functions violate a rule, in its region and on data."""
 
 import dataclasses
 
@@ -27,17 +27,17 @@ class RuleCheck:
     rule
         The rule's name.
     violation
-        Share of (draw, point) pairs in the region that break it.
+        Share of (draw, point) pairs in the region that violate it.
     draws_violating
-        Share of draws that break it at some point of the region.
+        Share of draws that violate it at some point of the region.
     worst_point
-        The point at which most draws break it; None if all keep it.
+        The point at which most draws violate it; None if all keep it.
     rows_in_region
         How many data rows the rule applies to.
     data_violation
-        Share of those rows whose own observation breaks it.
+        Share of those rows whose own observation violates it.
     prediction_violation
-        Share of those rows whose prediction breaks it.
+        Share of those rows whose prediction violates it.
     remark
         What could not be measured, and why; None if everything could.
     """
@@ -58,7 +58,7 @@ def broken(
     values: DrawValues,
     slopes: Slopes | None = None,
 ) -> np.ndarray:
-    """Where each draw breaks the rule: an array of (draws, points)."""
+    """Where each draw violates the rule: an array of (draws, points)."""
     return ~bound.holds(xs, values, slopes)
 
 
@@ -68,7 +68,7 @@ def broken_at(
     values: DrawValues,
     slopes: Slopes | None = None,
 ) -> np.ndarray:
-    """Where each draw breaks the rule, at points that were drawn in its region.
+    """Where each draw violates the rule, at points that were drawn in its region.
 
     Rounding may move points on the region's edge just outside of it, where the rule
     does not apply. So its claim is checked at all of them.

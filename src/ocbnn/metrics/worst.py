@@ -1,7 +1,7 @@
-"""Where draws break a rule most: a search over its whole region, not only at points.
+"""Where draws violate a rule most: a search over its whole region, not only at points.
 
 For every draw, gradient descent on the rule's slack starts at many inputs of the region
-at once. A function that keeps a rule at a hundred thousand points may still break it
+at once. A function that keeps a rule at a hundred thousand points may still violate it
 between them; where this search finds nothing, few violations are left. It proves
 nothing: it is an attack, not a certificate.
 """
@@ -47,16 +47,16 @@ _NUDGES = (1e-9, 1e-7, 1e-6, 1e-5)
 
 
 class Worst(NamedTuple):
-    """For every draw, where it comes closest to breaking a rule, or breaks it most.
+    """For every draw, where it comes closest to violating a rule, or violates it most.
 
     Attributes
     ----------
     points
         Inputs in the user's units, inside the region.
     slack
-        The slack there, in natural sizes; below zero if broken.
+        The slack there, in natural sizes; below zero if violated.
     broken
-        Whether the draw breaks the rule there, checked exactly.
+        Whether the draw violates the rule there, checked exactly.
     """
 
     points: Float[np.ndarray, "draws inputs"]
@@ -99,16 +99,16 @@ def find_worst(
     Raises
     ------
     RuleError
-        For a custom rule, which cannot be checked.
+        For a rule that cannot be searched.
     SettingError
         When rule and draws are in different units.
     """
     bound = term.bound
-    if not bound.claim.is_searchable:
+    if not bound.is_searchable:
         raise RuleError(
-            f"rule {bound.name!r} is custom: it has a density, but does not say which "
-            "outputs keep it, so there is no worst input. Write it with require, "
-            "forbid or expect."
+            f"rule {bound.name!r} cannot be searched: it does not say by how much a "
+            "function violates it, so no input can be found where that is worst. Write "
+            "it with require, forbid or expect."
         )
     term.check_units(predictive.units)
     thinned = predictive.thinned(most)
@@ -135,7 +135,7 @@ def find_worst(
 def judge_worst(
     predictive: Predictive, term: RuleTerm, points: Float[np.ndarray, "draws inputs"]
 ) -> Worst:
-    """Every draw's slack at its own point, and whether it breaks the rule there."""
+    """Every draw's slack at its own point, and whether it violates the rule there."""
     bound, network = term.bound, predictive.network
     units = predictive.units or Units.plain(network.inputs, network.outputs)
     slack, values, slopes = _at_own_points(
@@ -168,7 +168,7 @@ def draws_broken_at(
     points: Float[np.ndarray, "points inputs"],
     most: int | None = None,
 ) -> Bool[np.ndarray, "draws points"]:
-    """Which draws break a rule at which points of its region, checked exactly."""
+    """Which draws violate a rule at which points of its region, checked exactly."""
     bound, blocks = term.bound, []
     for start in range(0, len(points), _POINTS_PER_BLOCK):
         block = points[start : start + _POINTS_PER_BLOCK]

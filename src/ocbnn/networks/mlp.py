@@ -1,5 +1,6 @@
 """Fully connected networks of any depth."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -10,7 +11,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ocbnn.core.accelerated import is_accelerated
-from ocbnn.core.types import Input, Inputs, Output, Outputs, RandomKey
+from ocbnn.core.types import (
+    Input,
+    Inputs,
+    Output,
+    Outputs,
+    RandomKey,
+    Unchecked,
+    Whole,
+)
 from ocbnn.core.words import shorten
 from ocbnn.errors import SettingError
 from ocbnn.networks.activations import activation_named
@@ -67,7 +76,11 @@ class MLP(LinearNetwork):
     activation: str = eqx.field(static=True)
 
     def __init__(
-        self, inputs: int, hidden: object, outputs: int, activation: str = "rbf"
+        self,
+        inputs: int,
+        hidden: Unchecked[Whole | Sequence[Whole]],
+        outputs: int,
+        activation: str = "rbf",
     ) -> None:
         activation_named(activation)
         self.inputs, self.outputs, self.activation = inputs, outputs, activation

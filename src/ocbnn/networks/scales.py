@@ -134,4 +134,4 @@ def shown(scales: Scales) -> str:
 def _is_number(value: object) -> TypeGuard[float]:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return 0 <= value < math.inf
+    return bool(0 <= value < math.inf)

@@ -40,9 +40,9 @@ def shade_rules(
 
     Outputs that violate a rule are red and hatched; an expectation is a green line with
     a band of ±2 sd; both exactly over the rule's region. A rule that cannot be drawn
-    (a custom term, slopes, a relation between several outputs) marks its region at the
-    bottom of the axes, and the legend says why. Rules about other outputs are left out,
-    and so are those that the axes already show.
+    (your own density, slopes, a relation between several outputs) marks its region at
+    the bottom of the axes, and the legend says why. Rules about other outputs are
+    left out, and so are those that the axes already show.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def shade_rules(
             if label not in present:
                 look = DASHES[1 + dash % (len(DASHES) - 1)]
                 _expected(ax, view, label, look, color or GREEN)
-        elif output in outputs or not rule.is_checkable:
+        elif output in outputs or not outputs:
             label = f"“{name}” {_why_not(rule, outputs)}"
             if label not in present:
                 _foot(ax, view, label, color or GREY)
@@ -208,11 +208,12 @@ def _paler(color: str, alpha: float) -> tuple[float, ...]:
 
 
 def _why_not(rule: BoundRule, outputs: list[int]) -> str:
-    if not rule.is_checkable:
-        return "speaks here (custom)"
     if rule.slopes:
-        return "speaks of slopes here"
-    return f"relates {listing(literal(rule.schema.outputs[i]) for i in outputs)} here"
+        return "is about slopes here"
+    if len(outputs) > 1:
+        names = listing(literal(rule.schema.outputs[i]) for i in outputs)
+        return f"relates {names} here"
+    return "applies here, and cannot be drawn"
 
 
 def _line(points: np.ndarray, **settings: object) -> Line2D:

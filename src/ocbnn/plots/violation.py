@@ -28,7 +28,8 @@ def violation_profile(
 
     A rule that every draw keeps is a line at zero. The legend gives the share over all
     draws and all inputs of `x` in the region, and names rules that cannot be checked:
-    custom rules, and rules about slopes, which are not in `values`.
+    those that do not say which outputs keep them, and those about slopes, which are not
+    in `values`.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def violation_profile(
     ax.set_ylim(-0.03, 1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     ax.axhline(0.0, color="0.8", linewidth=0.6, zorder=0.5)
-    tidy(ax, (rules[0].schema.inputs[input], "draws that break the rule"))
+    tidy(ax, (rules[0].schema.inputs[input], "draws that violate the rule"))
     if with_legend:
         legend(ax)
     return ax
@@ -81,7 +82,7 @@ def _share(
     rule: BoundRule, X: np.ndarray, values: np.ndarray, inside: np.ndarray
 ) -> tuple[np.ndarray, str]:
     if not rule.is_checkable:
-        return np.full(len(X), np.nan), "custom, cannot be broken"
+        return np.full(len(X), np.nan), "cannot be checked"
     if rule.slopes:
         return np.full(len(X), np.nan), "about slopes, which `values` lack"
     broken = (~rule.holds(X, _outputs(rule, values, len(X)))).mean(axis=0)

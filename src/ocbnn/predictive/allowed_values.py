@@ -42,7 +42,7 @@ def drawn_in(
     Y: Float[np.ndarray, "rows outputs"],
     inner: Float[np.ndarray, "rows outputs"],
 ) -> Float[np.ndarray, "rows outputs"]:
-    """Values that break a rule, moved towards inner ones until they break none.
+    """Values that violate a rule, moved towards inner ones until they violate none.
 
     Edges are rounded, and may themselves be forbidden, so the first steps are as small
     as double precision allows. Values that no step makes valid stay as they were.

@@ -3,7 +3,7 @@
 In a hard rule's region an observation is known to be allowed. Each draw's normal is
 truncated to the values that the rules allow, or its softmax to the classes that they
 allow. Every prediction is checked against the rules as they are written, and an error
-is raised if it breaks one.
+is raised if it violates one.
 """
 
 import dataclasses

@@ -42,7 +42,7 @@ def feasible_classes(
 def feasible_means(
     rules: Rules, X: Rows, mean: Table, answers: Predictive | ConstrainedPredictive
 ) -> Table:
-    """The mean at each row, replaced where it breaks a rule.
+    """The mean at each row, replaced where it violates a rule.
 
     The replacement is the mean of those draws that keep the rules there, on the side
     with most of these draws. If that mean is forbidden, too, it is the draw nearest to

@@ -80,7 +80,7 @@ class IndependentOutputs:
     def functions(
         self, values: Float[np.ndarray, "some rows outputs"]
     ) -> Float[np.ndarray, "some rows outputs"]:
-        """Function values; those that break a rule moved to the nearest allowed one."""
+        """Function values; where one violates a rule, the nearest allowed one."""
         values = values.copy()
         draws, rows = np.nonzero(~all_hold(self.rules, self.X, values))
         if draws.size:
@@ -88,7 +88,7 @@ class IndependentOutputs:
         return values
 
     def _to_allowed(self, values: Table, rows: np.ndarray | None = None) -> Table:
-        """The nearest values that break no rule."""
+        """The nearest values that violate no rule."""
         rows = np.arange(len(self.X)) if rows is None else rows
         reach = self.noise.mean(axis=(0, 1))
         value, inner = unions.nearest(values, self.low[rows], self.high[rows], reach)

@@ -1,6 +1,6 @@
 """Rows at which rules tie outputs together or are nonlinear: rejection sampling.
 
-Observations are drawn within each output's own pieces, and those that still break a
+Observations are drawn within each output's own pieces, and those that still violate a
 rule are rejected. The others have the distribution of an allowed observation.
 """
 
@@ -67,7 +67,7 @@ class JointOutputs:
     def functions(
         self, values: Float[np.ndarray, "some rows outputs"]
     ) -> Float[np.ndarray, "some rows outputs"]:
-        """Function values; those that break a rule moved to the nearest allowed one."""
+        """Function values; where one violates a rule, the nearest allowed one."""
         values = values.copy()
         is_wrong = ~all_hold(self.independent.rules, self.independent.X, values)
         for row in np.flatnonzero(is_wrong.any(axis=0)).tolist():

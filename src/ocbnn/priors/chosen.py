@@ -83,4 +83,4 @@ def _are_alike(drawn: Any, expected: Any) -> bool:
         return False
     kind = lambda spec: (getattr(spec, "shape", None), getattr(spec, "dtype", None))
     pairs = zip(jax.tree.leaves(drawn), jax.tree.leaves(expected), strict=True)
-    return all(kind(one) == kind(other) for one, other in pairs)
+    return all(kind(leaf) == kind(spec) for leaf, spec in pairs)

@@ -10,12 +10,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ocbnn.core.randomness import key_from
-from ocbnn.core.types import RandomKey, Scalar
+from ocbnn.core.types import RandomKey, Scalar, Unchecked
 from ocbnn.core.units import Units
 from ocbnn.errors import DataError
 from ocbnn.priors import RuleTerm
 from ocbnn.priors.rulebook import bind_rules, make_terms
 from ocbnn.rules import Schema
+from ocbnn.rules.rule import GivenRules
 
 Table = Float[Array, "points columns"]
 BatchFunction = Callable[[Table], Table]
@@ -87,7 +88,7 @@ class RuleFactor(eqx.Module):
 
 
 def rule_factor(
-    rules: object,
+    rules: Unchecked[GivenRules],
     *,
     inputs: Sequence[str],
     outputs: Sequence[str],

@@ -86,10 +86,11 @@ def _error(
 
 def _far(bound: BoundRule, units: Units, precision: np.dtype) -> str | None:
     """A column that a user's own function sees with too few digits, or None."""
-    if bound.is_checkable and not callable(bound.rule.sampler):
+    has_own = not bound.claim.trees
+    if not has_own and not callable(bound.rule.sampler):
         return None
     columns = [*zip(bound.schema.inputs, units.x_mean, units.x_scale, strict=True)]
-    if not bound.is_checkable and bound.schema.classes is None:
+    if has_own and bound.schema.classes is None:
         outputs = bound.schema.outputs
         columns += zip(outputs, units.y_mean, units.y_scale, strict=True)
     step = np.finfo(precision).eps

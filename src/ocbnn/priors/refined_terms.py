@@ -1,4 +1,4 @@
-"""A rule that is also evaluated at points where draws were found to break it.
+"""A rule that is also evaluated at points where draws were found to violate it.
 
 A law takes a mean over its points. Added points must not make the others, or each
 other, count for less. So the weight grows with the number of points, and every point

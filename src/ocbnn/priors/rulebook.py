@@ -10,12 +10,13 @@ import numpy as np
 from ocbnn.core.advice import Kind
 from ocbnn.core.rows import evenly
 from ocbnn.core.sentences import Sentence
-from ocbnn.core.types import RandomKey
+from ocbnn.core.types import RandomKey, Unchecked
 from ocbnn.core.units import Units
 from ocbnn.core.warn import warn
 from ocbnn.errors import RuleError, RuleWarning
 from ocbnn.priors import RuleTerm, make_term
 from ocbnn.rules import BoundRule, Rule, Schema, bind, find_conflict, parse_rule
+from ocbnn.rules.rule import GivenRules
 
 # A region this many data ranges away from all data is more likely a mistake of units.
 _FAR = 10.0
@@ -23,7 +24,7 @@ _FAR = 10.0
 LOOKED_AT = 20190501
 
 
-def bind_rules(rules: object, schema: Schema) -> tuple[BoundRule, ...]:
+def bind_rules(rules: Unchecked[GivenRules], schema: Schema) -> tuple[BoundRule, ...]:
     """Rules as users give them (one or several, objects or text), bound."""
     if isinstance(rules, (str, Rule)):
         rules = (rules,)

@@ -7,6 +7,7 @@ from scipy.stats import binomtest
 
 from ocbnn.core.advice import Kind
 from ocbnn.core.sentences import Sentence
+from ocbnn.core.words import share
 from ocbnn.estimators import OCBNNClassifier
 from ocbnn.metrics import coverage, rmse
 from ocbnn.projects.build import Model
@@ -59,14 +60,14 @@ def _r2(mean: np.ndarray, truth: np.ndarray) -> float | None:
     return None if spread == 0 else 1 - float(np.sum((truth - mean) ** 2)) / spread
 
 
-def _is_off(share: float, rows: int) -> bool:
+def _is_off(coverage: float, rows: int) -> bool:
     """Whether the coverage differs from its nominal level by more than chance."""
-    p_value = binomtest(round(share * rows), rows, LEVEL).pvalue
+    p_value = binomtest(round(coverage * rows), rows, LEVEL).pvalue
     return bool(p_value < _SIGNIFICANCE)
 
 
-def _off(name: str, share: float) -> str:
-    if share > LEVEL:
+def _off(name: str, coverage: float) -> str:
+    if coverage > LEVEL:
         return f"! Intervals of {name} are wider than necessary."
     return Sentence(
         f"! Intervals of {name} are too narrow, by more than chance: do not rely on "
@@ -84,15 +85,15 @@ def score_lines(scores: dict[str, Any]) -> list[str]:
     for name, numbers in scores["outputs"].items():
         if "accuracy" in numbers:
             lines.append(
-                f"{name}: {numbers['accuracy']:.1%} correct on {scored} (log loss "
+                f"{name}: {share(numbers['accuracy'])} correct on {scored} (log loss "
                 f"{numbers['log_loss']:.3f}; the most frequent class is "
-                f"{numbers['most_frequent']:.1%})"
+                f"{share(numbers['most_frequent'])})"
             )
             continue
         r2 = "" if numbers["r2"] is None else f", R² {numbers['r2']:.3f}"
         lines.append(
             f"{name}: typical error {numbers['rmse']:.4g} on {scored}{r2}; "
-            f"{numbers['coverage_90']:.0%} lie in their 90% interval"
+            f"{share(numbers['coverage_90'])} lie in their 90 % interval"
         )
         if scores["held_out"] and _is_off(numbers["coverage_90"], rows):
             lines.append(_off(name, numbers["coverage_90"]))

@@ -1,6 +1,6 @@
-"""Descent to an input that breaks a rule, for one draw in one box.
+"""Descent to an input that violates a rule, for one draw in one box.
 
-Its result is a guess in plain arithmetic; whether it breaks the rule is proved
+Its result is a guess in plain arithmetic; whether it violates the rule is proved
 elsewhere. Dividing boxes finds such inputs, too, but far later in many dimensions.
 """
 
@@ -28,7 +28,7 @@ def slack(
     arrays: QuestionArrays,
     x: Array,
 ) -> Array:
-    """How far the claim is from being broken at one input; zero or less if it is.
+    """How far the claim is from being violated at one input; zero or less if it is.
 
     The minimum over all forbidden cases of the maximum over their statements.
     """

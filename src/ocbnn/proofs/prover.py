@@ -48,13 +48,13 @@ class BoxVerdicts(NamedTuple):
     inside
         Whether it is proved that its region, if not a box, contains all of them.
     broken
-        Whether it is proved that its claim is broken at every one.
+        Whether it is proved that its claim is violated at every one.
     influence
         How useful it is to divide the box along each input.
     worst
         Two inputs of the box at which a violation is most likely.
     suspicious
-        Whether the rule seems broken at each of them, without proof.
+        Whether the rule seems violated at each of them, without proof.
     """
 
     holds: Bool[np.ndarray, " boxes"]
@@ -97,7 +97,7 @@ class Prover:
     def attack(
         self, draws: DrawNumbers, low: Boxes, high: Boxes
     ) -> tuple[Boxes, Bool[np.ndarray, " boxes"]]:
-        """The worst input found in each box, and whether it seems to break the rule.
+        """The worst input found in each box, and whether it seems to violate the rule.
 
         Nothing is proved.
         """
@@ -109,7 +109,7 @@ class Prover:
         return BoxVerdicts(*self._map_chunks(_judge, draws, low, high))
 
     def is_broken(self, draws: DrawNumbers, points: Boxes) -> Bool[np.ndarray, " _"]:
-        """Whether it is proved that the rule is broken at points, each for one draw."""
+        """Whether the rule is proved to be violated at points, each for one draw."""
         verdicts = self.judge(draws, points, points)
         inside = self.bound.region.surely_contains(points) & verdicts.inside
         # Half of one level and half of another is not an input.
@@ -177,7 +177,7 @@ def _judge(
         bounds, slots = _bounds(weights, shape, statement, arrays, low, high)
         is_outside = [_is_false(term, slots) for term in statement.region]
         is_kept = [_is_false(term, slots) for term in statement.claim]
-        # Breaking the rule takes a part of its region and a forbidden case.
+        # Violating the rule takes a part of its region and a forbidden case.
         outside, all_kept = jnp.all(jnp.stack(is_outside)), jnp.all(jnp.stack(is_kept))
         worst = _guesses(statement, bounds, slots, low, high)
         slacks = jax.vmap(lambda x: slack(weights, shape, statement, arrays, x))(worst)

@@ -34,9 +34,9 @@ class SearchResult:
     Attributes
     ----------
     status
-        1 if the rule holds on the whole box, -1 if it is broken, otherwise 0.
+        1 if the rule holds on the whole box, -1 if it is violated, otherwise 0.
     broken_at
-        An input that breaks it; NaN if there is none.
+        An input that violates it; NaN if there is none.
     splits
         For each root where it holds, how the box was divided: the inputs along
         which boxes are halved, parents before their lower and then their upper
@@ -172,7 +172,7 @@ class Search:
     def _refute(
         self, draws: Int[np.ndarray, " boxes"], boxes: _Frontier, verdicts: BoxVerdicts
     ) -> None:
-        """Check rigorously where the rule seems broken, and store what is proved."""
+        """Check rigorously where the rule seems violated, and store what is proved."""
         for guess in range(verdicts.worst.shape[1]):
             rows = np.flatnonzero(verdicts.suspicious[:, guess])
             rows = rows[~self._is_broken[boxes.root[rows]]]
@@ -197,7 +197,7 @@ class Search:
         draws: Int[np.ndarray, " _"],
         points: Float[np.ndarray, "_ inputs"],
     ) -> None:
-        """Store inputs that provably break the rule."""
+        """Store inputs that provably violate the rule."""
         if len(roots):
             proved = self._prover.is_broken(draws, points)
             self._broken_at[roots[proved]] = points[proved]

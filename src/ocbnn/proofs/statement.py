@@ -1,6 +1,6 @@
-"""How a rule can be broken, in a form that bounds can decide.
+"""How a rule can be violated, in a form that bounds can decide.
 
-A rule is broken at an input of its region where the outputs are forbidden: a union of
+A rule is violated at an input of its region where the outputs are forbidden: a union of
 intersections of `f <= 0`. Affine parts of each tree `f`, in outputs and inputs
 together, are extracted: they are bounded tightly, and the rest by intervals.
 """
@@ -39,7 +39,7 @@ _SlotTerms: TypeAlias = tuple[tuple[Atom, ...], ...]
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """How a rule is broken: in which region and by which outputs.
+    """How a rule is violated: in which region and by which outputs.
 
     Slots number the functionals first, and then the slopes. Hashable by value, so that
     code compiled for one rule serves others of the same form.
@@ -95,9 +95,9 @@ _NEVER: Terms = ((Atom(Number(1.0), False),),)
 def statement_of(
     bound: BoundRule, *, is_masked: bool = False
 ) -> tuple[Statement, Table]:
-    """How a rule is broken, and the functionals that decide it.
+    """How a rule is violated, and the functionals that decide it.
 
-    If the classes that it forbids are masked, nothing can break it.
+    If the classes that it forbids are masked, nothing can violate it.
     """
     schema = bound.schema
     classes = schema.classes
@@ -117,8 +117,9 @@ def _forbidden(bound: BoundRule) -> Terms:
     terms = bound.claim.broken
     if terms is None:
         raise CertificateError(
-            f"rule {bound.name!r} is a function of your own, which cannot be bounded. "
-            "Certificates are for rules that say what outputs must or must not be."
+            f"rule {bound.name!r} does not say with an expression which outputs "
+            "violate it, so there is nothing to prove. Certificates are for rules that "
+            "say what outputs must or must not be."
         )
     return terms
 

@@ -37,7 +37,7 @@ def with_rooms(
     for term, room_key in zip(target.rules, keys, strict=True):
         strict, inputs = is_strict(term.bound), len(term.bound.schema.inputs)
         walks = strict and inputs >= _WALK_FROM
-        if strict or (explicit and term.bound.is_checkable):
+        if strict or (explicit and term.bound.is_searchable):
             per_input = _WALKERS_PER_INPUT if walks else _POINTS_PER_INPUT
             default = max(term.count, per_input * inputs)
             term = with_room(term, refinement.points or default, room_key)  # noqa: PLW2901

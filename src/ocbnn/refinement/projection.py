@@ -32,7 +32,7 @@ from ocbnn.priors import RuleTerm
 from ocbnn.priors.refined_terms import without_room
 from ocbnn.refinement.nearest import MovingDraws, Problem, make_reach, nearest
 from ocbnn.refinement.projected import Distance, ProjectionRecord, RuleProjection
-from ocbnn.refinement.settings import Refinement
+from ocbnn.refinement.settings import Refine, Refinement
 from ocbnn.rules import BoundRule
 
 # Draws that are moved or searched at a time.
@@ -62,7 +62,7 @@ class Projected(NamedTuple):
     record: ProjectionRecord
 
 
-def as_obedience(refine: object) -> Refinement | None:
+def as_obedience(refine: Refine) -> Refinement | None:
     """How a projection searches; None: not at all.
 
     Raises
@@ -87,11 +87,11 @@ def as_obedience(refine: object) -> Refinement | None:
 def refuse_without_slack(rules: Sequence[BoundRule]) -> None:
     """Refuse rules that no function can be moved by."""
     for bound in rules:
-        if not bound.claim.is_searchable:
+        if not bound.is_searchable:
             message = (
-                f"rule {bound.name!r} is custom: it has a density, but does not say by "
-                "how much a function breaks it, so no function can be moved until it "
-                "obeys. Say it with require, forbid or expect, or "
+                f"rule {bound.name!r} cannot be searched: it does not say by how much "
+                "a function violates it, so no function can be moved until it obeys. "
+                "Write it with require, forbid or expect, or "
             )
             raise RuleError(Sentence(message, Kind.FIT_BY_PRIOR, "."))
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ocbnn.core.warn import warn
-from ocbnn.core.words import at_least, share
+from ocbnn.core.words import at_least, listing, share
 from ocbnn.errors import InferenceWarning, StorageError
 from ocbnn.storage import record_from_dict, record_to_dict
 
@@ -96,11 +96,15 @@ class RefinementRecord:
         What the training error is.
     rounds
         The runs, in order; the last one made the model's draws.
+    unsearched
+        Rules that were to be refined and stayed as given, because no search can find
+        where they are violated.
     """
 
     target: float
     error_is: str
     rounds: tuple[Round, ...]
+    unsearched: tuple[str, ...] = ()
 
     @property
     def before(self) -> Round:
@@ -143,6 +147,9 @@ class RefinementRecord:
             lines.append(f"  run {number + 1}, {length}: {run} ({run.seconds:.1f} s)")
             lines += [f"    {_rule_line(rule)}" for rule in run.rules]
         lines.append(f"  {self.error_is} is the training error")
+        if self.unsearched:
+            names = listing(self.unsearched)
+            lines.append(f"  cannot be searched, and stay as given: {names}")
         return "\n".join(lines)
 
 

@@ -34,7 +34,7 @@ from ocbnn.refinement.data_start import (
 from ocbnn.refinement.hard import kept_rules
 from ocbnn.refinement.record import RefinementRecord, Round, RuleRound
 from ocbnn.refinement.rule_search import RuleSearch, is_met, search_rules
-from ocbnn.refinement.settings import Refinement, as_refinement
+from ocbnn.refinement.settings import Refine, Refinement, as_refinement, unsearchable
 
 # How many draws are searched after a short run, and after a full one.
 _SHORT_RUN_DRAWS, _FULL_RUN_DRAWS = 500, 2000
@@ -90,7 +90,7 @@ class FitDraws(NamedTuple):
     refinement: RefinementRecord | None = None
 
 
-def fit_draws(target: Target, run: Run, key: RandomKey, refine: object) -> FitDraws:
+def fit_draws(target: Target, run: Run, key: RandomKey, refine: Refine) -> FitDraws:
     """Draw from a target, in several rounds if `refine` or a rule asks for that."""
     refinement = as_refinement(refine, tuple(term.bound for term in target.rules))
     record = None
@@ -178,7 +178,10 @@ def refine_fit(
         if is_last:
             break
         is_full = is_full or target_met or rounds_done >= refinement.rounds
-    record = RefinementRecord(refinement.target, _error_name(target), (*rounds,))
+    unsearched = unsearchable(term.bound for term in target.rules) if explicit else ()
+    record = RefinementRecord(
+        refinement.target, _error_name(target), (*rounds,), unsearched
+    )
     return target, draws, record
 
 

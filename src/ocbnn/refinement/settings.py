@@ -1,7 +1,11 @@
 """What `fit(refine=...)` means, and which rules are refined without it."""
 
 import dataclasses
+from collections.abc import Iterable
+from typing import TypeAlias
 
+from ocbnn.core.types import Unchecked
+from ocbnn.core.words import listing
 from ocbnn.errors import SettingError
 from ocbnn.rules import BoundRule
 
@@ -52,6 +56,9 @@ class Refinement:
             )
 
 
+# What `refine=...` takes.
+Refine: TypeAlias = Unchecked[bool | int | Refinement | None]
+
 _EXAMPLES = {
     "rounds": 10,
     "starts": 64,
@@ -61,7 +68,7 @@ _EXAMPLES = {
 }
 
 
-def as_refinement(refine: object, rules: tuple[BoundRule, ...]) -> Refinement | None:
+def as_refinement(refine: Refine, rules: tuple[BoundRule, ...]) -> Refinement | None:
     """The refinement that `fit(refine=...)` asks for; None when there is none.
 
     If it is left out, firm and hard rules are refined.
@@ -86,12 +93,19 @@ def as_refinement(refine: object, rules: tuple[BoundRule, ...]) -> Refinement | 
             "refine must be True, False, a number of rounds or a Refinement, got "
             f"{refine!r}. Write refine=5."
         )
-    if not any(bound.is_checkable for bound in rules):
+    if not any(bound.is_searchable for bound in rules):
+        which = listing(repr(bound.name) for bound in rules) or "it has none"
         raise SettingError(
-            "refine looks for inputs at which rules are broken, and no rule of this "
-            "model can be broken. Add a rule, or leave refine out."
+            "refine searches for inputs at which draws violate a rule, and no rule of "
+            f"this model can be searched: {which}. Write a rule with require, forbid "
+            "or expect, or leave refine out."
         )
     return refinement
+
+
+def unsearchable(rules: Iterable[BoundRule]) -> tuple[str, ...]:
+    """The names of rules that no search can be led through, so they stay as given."""
+    return tuple(bound.name for bound in rules if not bound.is_searchable)
 
 
 def is_strict(bound: BoundRule) -> bool:
@@ -100,4 +114,4 @@ def is_strict(bound: BoundRule) -> bool:
     A class that a hard rule forbids is masked, which needs no refinement.
     """
     is_masked = bound.rule.strictness == "hard" and bound.schema.is_classification
-    return bound.rule.strictness != "soft" and bound.is_checkable and not is_masked
+    return bound.rule.strictness != "soft" and bound.is_searchable and not is_masked

@@ -61,7 +61,7 @@ def bind(rule: Rule | str, schema: Schema) -> BoundRule:
 
 def _check_settings(rule: Rule, claim: BoundClaim) -> None:
     """Raise an error for a setting that this kind of claim would silently ignore."""
-    if rule.strictness != "soft" and not claim.can_be_strict:
+    if rule.strictness != "soft" and not (claim.can_be_strict and claim.is_searchable):
         needs = (
             f"strength={rule.strictness} needs a claim that outputs keep or violate, "
         )

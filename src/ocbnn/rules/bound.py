@@ -42,8 +42,13 @@ class BoundRule:
 
     @property
     def is_checkable(self) -> bool:
-        """Whether outputs can be checked against the rule; most custom terms cannot."""
+        """Whether outputs can be checked against the rule."""
         return self.claim.is_checkable
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether a search can find inputs at which functions violate the rule."""
+        return self.claim.is_searchable
 
     @functools.cached_property
     def slopes(self) -> tuple[Along, ...]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ocbnn.claims.base import AnyClaim, WrittenClaim
@@ -175,6 +176,10 @@ class Rule:
         if self.tau != defaults["tau"]:
             options += [f"tau{i}={spell_number(tau)}" for i, tau in enumerate(self.tau)]
         return options
+
+
+# Rules as users give them.
+GivenRules: TypeAlias = str | Rule | Sequence[str | Rule]
 
 
 def _check_name(name: object) -> None:

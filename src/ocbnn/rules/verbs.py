@@ -17,6 +17,7 @@ import numpy as np
 
 from ocbnn.claims import Custom, Expect
 from ocbnn.claims.settings import Form, Per, Strictness, positive
+from ocbnn.core.types import Unchecked
 from ocbnn.core.words import shorten, suggest
 from ocbnn.errors import SettingError
 from ocbnn.language.conditions import Condition, as_condition
@@ -161,7 +162,7 @@ def custom(
     log_g: Callable[..., Any],
     where: object = None,
     *,
-    holds: Any = None,
+    holds: Unchecked[Callable[..., Any] | None] = None,
     **settings: Unpack[Settings],
 ) -> Rule:
     """Add your own differentiable `log_g(xs, ys)`, possibly improper.

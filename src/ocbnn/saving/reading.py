@@ -73,7 +73,7 @@ def read_model(bundle: Bundle, settings: Mapping[str, Any]) -> FittedModel:
         choice.batch_size,
     )
     draws = _draws(target, choice.plan, _part(document, "draws"), arrays)
-    held, kept = _held(rules, draws.size, document, arrays)
+    hard_record, kept = _hard_rules(rules, draws.size, document, arrays)
     projection, free = _projection(target, draws, document, arrays)
     return FittedModel(
         schema=schema,
@@ -82,7 +82,7 @@ def read_model(bundle: Bundle, settings: Mapping[str, Any]) -> FittedModel:
         draws=draws,
         choice=choice,
         verdict=_record(Verdict, _part(document, "verdict")),
-        hard_rules=held,
+        hard_rules=hard_record,
         kept=kept,
         data=rows,
         given=given,
@@ -311,7 +311,7 @@ def _draws(
     )
 
 
-def _held(
+def _hard_rules(
     rules: tuple[BoundRule, ...],
     size: int,
     document: dict[str, Any],

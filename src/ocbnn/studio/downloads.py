@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from ocbnn.core.words import share
 from ocbnn.inference import Plan
 from ocbnn.projects.columns import Rows
 from ocbnn.projects.study import Study
@@ -130,7 +131,7 @@ def _notes(document: Document, study: Study, quick: bool) -> list[str]:
         "# Besides ocbnn it needs pandas: pip install pandas",
     ]
     if holdout:
-        notes.append(f"# The study also holds out {holdout:.0%} of the rows.")
+        notes.append(f"# The study also holds out {share(holdout)} of the rows.")
     if quick:
         notes.append("# This is the whole fit; the quick look was a shorter run of it.")
     return notes

@@ -6,6 +6,7 @@ from ocbnn.analysis.conflict_page import HeldOut
 from ocbnn.analysis.projected_rules import left_out
 from ocbnn.core.page import block
 from ocbnn.core.sentences import spelled
+from ocbnn.core.words import share
 from ocbnn.errors import OcbnnError
 from ocbnn.estimators import certify
 from ocbnn.projects.build import Model
@@ -95,7 +96,7 @@ def certificates(session: Session) -> list[dict[str, Any]]:
             "holds": rule.holds,
             "broken": rule.broken,
             "undecided": rule.undecided,
-            "sentence": f"{rule.holds:.0%} of {len(rule.draws)} draws are proved to "
+            "sentence": f"{share(rule.holds)} of {len(rule.draws)} draws are proved to "
             "keep it at every input."
             + " Stopped before all were decided."
             * rule.stopped,

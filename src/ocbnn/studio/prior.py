@@ -18,6 +18,7 @@ from scipy.special import logsumexp, softmax
 
 from ocbnn.core.randomness import key_from
 from ocbnn.core.scales import make_units
+from ocbnn.core.words import share
 from ocbnn.networks import MLP
 from ocbnn.posterior import Categorical, GaussianNoise, Model, Target
 from ocbnn.predictive import Predictive
@@ -58,9 +59,9 @@ class Prior:
         if self.reached >= 1:
             return ""
         return (
-            f"Before the data: cut short at {self.reached:.0%} of the rules' strength. "
-            "Few of the network's functions satisfy the rules. A fit takes longer, and "
-            "reports how far the rules are violated."
+            f"Before the data: cut short at {share(self.reached)} of the rules' "
+            "strength. Few of the network's functions satisfy the rules. A fit takes "
+            "longer, and reports how far the rules are violated."
         )
 
 

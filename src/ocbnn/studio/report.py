@@ -4,6 +4,7 @@ import base64
 import html
 from typing import Any
 
+from ocbnn.core.words import share
 from ocbnn.projects.reports import web_page
 from ocbnn.studio.document import Document, study_text
 
@@ -131,7 +132,7 @@ def _score_name(key: str) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.2%}"
+    return "" if value is None else share(value)
 
 
 def _number(value: float | None) -> str:

@@ -115,14 +115,14 @@ def filled_in(view: View, rows: Rows, rules: Sequence[BoundRule] = ()) -> View:
     ranges[viewport.schema.outputs[viewport.output]] = _output_limits(
         view, rows, viewport.output
     )
-    held = {
+    values = {
         name: float(value)
         for place, (name, value) in enumerate(zip(inputs, viewport.at, strict=True))
         if place not in viewport.shown
     }
     return View(
         along=[inputs[index] for index in viewport.shown],
-        at=held,
+        at=values,
         output=viewport.schema.outputs[viewport.output],
         ranges=ranges,
     )

@@ -117,11 +117,11 @@ def _draws(
     prior: Prior, network: Network, count: int, seed: int
 ) -> Float[Array, "draws weights"]:
     keys = jax.random.split(jax.random.key(seed), count)
-    one, again = (prior.sample(keys[0], network) for _ in range(2))
+    first, again = (prior.sample(keys[0], network) for _ in range(2))
     expected = network.shapes()
-    if jax.tree.structure(one) != jax.tree.structure(expected):
-        _fail(prior, f"a draw is {one}, not structured like network.shapes()")
-    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(expected), strict=True)
+    if jax.tree.structure(first) != jax.tree.structure(expected):
+        _fail(prior, f"a draw is {first}, not structured like network.shapes()")
+    pairs = zip(jax.tree.leaves(first), jax.tree.leaves(expected), strict=True)
     for drawn, spec in pairs:
         if (drawn.shape, drawn.dtype) != (spec.shape, spec.dtype):
             _fail(
@@ -133,7 +133,7 @@ def _draws(
     flat = sample(keys)
     if not np.isfinite(flat).all():
         _fail(prior, "a draw has NaN or infinity")
-    if not np.array_equal(_flat(one), _flat(again)):
+    if not np.array_equal(_flat(first), _flat(again)):
         _fail(prior, "the same key gave other draws: use no other randomness")
     constant = np.ptp(np.asarray(flat), axis=0) == 0
     if constant.any():
