@@ -178,6 +178,36 @@ def test_class_rules_that_scales_would_follow_to_infinity_are_refused(held):
     model.set_params(rules=rule.format(held, 1)).fit(X, labels, refine=False)
 
 
+@pytest.mark.parametrize("held", ["", "strength=firm, "])
+def test_class_rules_that_leave_it_open_reward_no_certainty_without_limit(held):
+    rule = f"odd: if 3 <= x1 <= 4 then y in {{low}} [{held}sampler=like-data]"
+    labels = np.where(X[:, 1] > 0, "high", "low")
+    concentrations = {}
+    for prior in ("learned", "student-t", "fan-in"):
+        plan = SVGD(particles=4, iterations=2)
+        settings = {"weight_prior": prior, "inference": plan, "random_state": 0}
+        model = OCBNNClassifier(rule, hidden=(5,), **settings)
+        (term,) = model.fit(X, labels, refine=False).target_.rules
+        concentrations[prior] = np.asarray(term.laws[-1].density.alpha).tolist()
+        assert str(model.rules_[0].rule) == rule
+    # Classes are in alphabetical order: high, low.
+    assert concentrations["learned"] == concentrations["student-t"] == [1.0, 10.0]
+    assert np.allclose(concentrations["fan-in"], [0.01, 10.0])
+
+
+def test_a_category_has_one_relevance_that_of_all_its_values():
+    names = ["x", "clinic=east", "clinic=north"]
+    table = np.column_stack([X[:, 0], X[:, 1] > 0, X[:, 1] <= 0])
+    settings = {"inputs": names, "choices": [names[1:]]}
+    model = estimator(**settings, inference=SVGD(particles=4, iterations=2))
+    relevance = model.fit(table, Y).relevance_
+    assert relevance.inputs == ("x", "clinic")
+    weights = model.draws_.stacked().weights
+    sizes = model.target_.network.relevances(weights)
+    expected = sizes[:, 1:].sum(axis=1) / sizes.sum(axis=1)
+    assert np.allclose(relevance.shares[:, 1], expected)
+
+
 def test_a_network_of_ones_own_learns_scales_and_says_why_it_has_no_relevance():
     module = eqx.nn.MLP(3, 1, 4, 1, key=jax.random.key(0))
     model = estimator(network=module, inference=SVGD(particles=4, iterations=2))

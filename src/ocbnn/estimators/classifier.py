@@ -50,10 +50,10 @@ class OCBNNClassifier(ClassifierMixin, BaseOCBNN):
     network
         Your own network, or any Equinox module, instead of an MLP.
     weight_prior
-        `fan-in`, `isotropic` (the paper's), `student-t` (heavy tails), or `learned`: a
-        scale for each layer and a relevance for each input. Objects say more:
-        `LayerScales(...)`, `StudentT(...)`, `LearnedScales(...)`, or a `Prior` of your
-        own.
+        `learned` (the default): a scale for each layer and a relevance for each input,
+        learned with the weights. Or fixed scales: `fan-in`, `isotropic` (the paper's),
+        `student-t` (heavy tails). Objects say more: `LayerScales(...)`,
+        `StudentT(...)`, `LearnedScales(...)`, or a `Prior` of your own.
     weight_scale
         The prior's standard deviation or scale; for learned scales, their median. It
         multiplies the scales of an object.

@@ -45,7 +45,7 @@ class Settings:
     weight_scale: float = 1.0
     standardize: bool = True
     scales: Mapping[str, Sequence[float]] | None = None
-    inference: str | Plan = "nuts"
+    inference: str | Plan = "auto"
     batch_size: Whole | None = None
     random_state: Whole | np.random.Generator | np.random.RandomState | None = None
     progress: Progress = "auto"

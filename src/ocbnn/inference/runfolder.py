@@ -13,6 +13,8 @@ from ocbnn.storage.files import TEMPORARY, explained, read_file
 
 FORMAT, VERSION = "ocbnn run", 1
 _RUN, _LOCK = "run.json", "lock"
+# Inside of a run's folder, another run may be saved: the one that it starts from.
+START_FOLDER = "start"
 _MOST_BYTES = 16 * 2**20
 _MOST_SHOWN = 3
 
@@ -85,7 +87,8 @@ class RunFolder:
                 "Choose another name."
             )
         names = {path.name for path in self.path.iterdir()}
-        ours = {n for n in names if n == _LOCK or n.endswith(TEMPORARY)}
+        known = (_LOCK, START_FOLDER)
+        ours = {name for name in names if name in known or name.endswith(TEMPORARY)}
         if _RUN not in names and names - ours:
             raise CheckpointError(
                 f"checkpoint={str(self.path)!r} is a folder with other files "

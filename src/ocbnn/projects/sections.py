@@ -111,7 +111,7 @@ class Inference(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
     algorithm: str = Field(
-        default="nuts",
+        default="auto",
         description="the algorithm; its settings are further keys of this section",
         examples=["nuts"],
     )

@@ -19,13 +19,13 @@ from ocbnn.core.types import Position, RandomKey
 from ocbnn.inference import Draws, Plan, WarmStart, sample
 from ocbnn.inference.driver import can_start
 from ocbnn.inference.mcmc import climbed
+from ocbnn.inference.runfolder import START_FOLDER
 from ocbnn.posterior import Target
 
 # The longest run without rules, in moves. It is to arrive, not to explore.
 _MOVES = 300
 # Steps uphill under the rules before a chain starts or continues.
 _CLIMB = 300
-_FOLDER = "without-rules"
 
 
 def sample_from_data(
@@ -71,7 +71,7 @@ def data_starts(
         return None
     short = dataclasses.replace(chain, warmup=min(chain.warmup, _MOVES), draws=1)
     if (folder := settings.pop("checkpoint", None)) is not None:
-        settings["checkpoint"] = Path(folder) / _FOLDER
+        settings["checkpoint"] = Path(folder) / START_FOLDER
     settings["label"] = f"{chain.label}, a start without rules"
     draws = sample(short, free, jax.random.fold_in(key, _MOVES), **settings)
     if draws.interrupted:

@@ -26,7 +26,7 @@ function networkFields(store) {
     el(
       "div",
       { class: "pair" },
-      field("Prior spread of weights", choice([["fan-in", "smaller in wide layers"], ["isotropic", "the same in all layers"], ["learned", "learned from the data"], ["student-t", "smaller in wide layers, heavy tails"]], network.weight_prior ?? "fan-in", set("weight_prior"))),
+      field("Prior spread of weights", choice([["learned", "learned from the data"], ["fan-in", "smaller in wide layers"], ["isotropic", "the same in all layers"], ["student-t", "smaller in wide layers, heavy tails"]], network.weight_prior ?? "learned", set("weight_prior"))),
       field("Standard deviation", number(network.weight_scale ?? 1, set("weight_scale"), { min: 0 })),
     ),
     check("Standardize columns to mean zero and standard deviation one", network.standardize ?? true, set("standardize")),
