@@ -87,7 +87,6 @@ def test_a_stopped_streamed_fit_goes_on_from_its_rows(whole, tmp_path, ocbnn):
     ("old", "new", "message"),
     [
         (SVGD, 'algorithm = "nuts"', "line 24, [inference] algorithm: NUTS needs all"),
-        (f"[inference]\n{SVGD}", "", "line 8, [data] stream: NUTS needs all rows"),
         ("stream = true", 'stream = "yes"', "line 8, [data] stream: "),
         ('missing = "drop"', "", "1 of 40 rows of"),
     ],

@@ -106,10 +106,9 @@ def _streaming(source: Source, plan: Plan | str) -> Plan:
         return SGHMC(chains=4)  # The choice of `auto` for tables larger than memory.
     if plan.is_batched:
         return plan
-    place = ("inference", "algorithm")
     batched = [name for name, kind in PLANS.items() if kind.is_batched]
     raise source.mistake(
-        place if source.line_of(place) else ("data", "stream"),
+        ("inference", "algorithm"),
         f"{plan.label} needs all rows at every step, and `stream = true` reads them "
         f"in batches. Write algorithm = one of {listing(map(repr, batched))} under "
         "[inference], or leave stream out.",
