@@ -111,10 +111,16 @@ def central(
 
 
 def _quantile(mixture: _Normals, share: float) -> Float[np.ndarray, " places"]:
-    """Newton's method from an approximate quantile, safeguarded by bisection."""
+    """Newton's method from an approximate quantile, safeguarded by bisection.
+
+    A step must lie between what is known to be too low and too high, and be half as
+    long as the one before: between groups of normals that are far apart, Newton's
+    method can go back and forth for ever.
+    """
     low, high = mixture.ends(share)
     values = np.clip(mixture.start(share), low, high)
     places = np.arange(len(values))
+    longest = np.full(len(values), np.inf)
     for _ in range(_STEPS):
         current = values[places]
         share_below, density = mixture.at(current, places)
@@ -124,9 +130,11 @@ def _quantile(mixture: _Normals, share: float) -> Float[np.ndarray, " places"]:
         with np.errstate(divide="ignore", invalid="ignore"):
             newton = current - gap / density
         is_within = (newton >= low[places]) & (newton <= high[places])
+        is_shorter = np.abs(newton - current) <= longest[places]
         middle = 0.5 * (low[places] + high[places])
-        values[places] = np.where(is_within, newton, middle)
-        places = places[~(is_within & (np.abs(gap) < _CLOSE))]
+        values[places] = np.where(is_within & is_shorter, newton, middle)
+        longest[places] = 0.5 * np.abs(values[places] - current)
+        places = places[~(is_within & is_shorter & (np.abs(gap) < _CLOSE))]
         if not len(places):
             break
     return values
