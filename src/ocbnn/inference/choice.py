@@ -107,7 +107,8 @@ def _by_size(rows: int, weights: int, has_sides: bool) -> Choice:
         return Choice(
             WarmStart(sampler=NUTS()),
             f"{size} are few enough for NUTS, which is exact; each chain starts from a "
-            "member of an ensemble.",
+            "member of an ensemble, or under rules, where the noise is inferred, from "
+            "a run without them.",
         )
     side_note = (
         " A rule allows outputs on several sides: each chain stays on one, so do not "
